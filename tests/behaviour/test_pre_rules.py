@@ -208,7 +208,7 @@ class Asked(dict):
     ],
 )
 def test_rules_are_asked_again_only_when_something_has_changed(lines, count, monkeypatch):
-    from weft.engine import compiled
+    from weft.engine import compile as compiling
 
     found = []
 
@@ -217,8 +217,8 @@ def test_rules_are_asked_again_only_when_something_has_changed(lines, count, mon
         found.append(Asked(routing.pre))
         return replace(routing, pre=found[-1])
 
-    compiled_routing = compiled.link_routing
-    monkeypatch.setattr(compiled, "link_routing", link)
+    compiled_routing = compiling.link_routing
+    monkeypatch.setattr(compiling, "link_routing", link)
     play(approving(), ScriptedModel(lines), code=CODE)
     assert found[0].count == count
 

@@ -16,7 +16,6 @@ from support.inspection_play import (
     shop_run,
 )
 from support.run_play import ADA, linked, play
-from weft.engine import reduce as engine
 from weft.engine.events import ContextAssembled as Assembled
 from weft.engine.events import (
     HandedOff,
@@ -202,7 +201,8 @@ def test_a_condition_without_an_answer_is_found(shopping):
 
 
 def test_an_engine_that_remembers_is_found(shopping, monkeypatch):
-    handler = engine.HANDLERS[RunEnded]
+    handlers = shopping.workflow.compiled.handlers
+    handler = handlers[RunEnded]
     ends = []
 
     def forgetful(compiled, state, event, data):
@@ -211,7 +211,7 @@ def test_an_engine_that_remembers_is_found(shopping, monkeypatch):
         state.reason = str(len(ends))
         return commands
 
-    monkeypatch.setitem(engine.HANDLERS, RunEnded, forgetful)
+    monkeypatch.setitem(handlers, RunEnded, forgetful)
     (found,) = check(shopping)
     assert found.what == "folding the journal twice gives two states"
 

@@ -9,7 +9,7 @@ import pytest
 from weft.adapters.models.sample import SampleModel
 from weft.adapters.models.sample_moves import steering_of
 from weft.check.subject import Subject
-from weft.engine.compiled import compile_workflow
+from weft.engine.compile import compile_workflow
 from weft.engine.events import (
     Event,
     EventData,

@@ -8,7 +8,7 @@ import pytest
 
 from support import plan_play
 from support import seed_examples as seed
-from weft.engine.compiled import compile_workflow
+from weft.engine.compile import compile_workflow
 from weft.generator.bundle import MAKERS, plain_drafts, plain_part
 from weft.generator.output_models import (
     AgentToolsFilesOutput,

@@ -10,7 +10,7 @@ from support.engine_play import Play
 from weft.check.explore import explore
 from weft.check.subject import Subject
 from weft.engine.commands import CallModel, CallTool
-from weft.engine.compiled import compile_workflow
+from weft.engine.compile import compile_workflow
 from weft.engine.events import (
     ContextAssembled,
     HandedOff,

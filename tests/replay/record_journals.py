@@ -21,7 +21,7 @@ from support.outside_play import CODE, PlayDocuments, outside, outside_spec, say
 from weft.adapters.models.sample import SampleModel
 from weft.adapters.models.sample_moves import steering_of
 from weft.check.subject import Subject
-from weft.engine.compiled import compile_workflow
+from weft.engine.compile import compile_workflow
 from weft.engine.events import Event, Usage
 from weft.engine.state import State
 from weft.errors import ModelError

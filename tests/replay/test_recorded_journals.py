@@ -8,7 +8,7 @@ from pydantic_core import from_json, to_json
 
 from replay.folding import expectation, only, read
 from support.run_play import linked
-from weft.engine.compiled import compile_workflow
+from weft.engine.compile import compile_workflow
 from weft.engine.events import KINDS, Joined, RunStarted, TurnEnded, VariableSet
 from weft.engine.events.codec import encode
 from weft.engine.reduce import reduce

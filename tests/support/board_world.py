@@ -29,7 +29,7 @@ from weft.engine.events.board import (
     DeliveryDeferred,
     DeliveryMissed,
 )
-from weft.engine.reduce import advance, fold, is_wanted, pending
+from weft.engine.reduce import advance, fold, is_expected, pending
 from weft.engine.rows import TimerGone, TimerRow, batch
 from weft.engine.state import State
 from weft.engine.variables.conditions import evaluate
@@ -115,7 +115,9 @@ class World:
 
     def write(self, *new: NewEvent) -> None:
         """Let something happen, unless nobody waits for it any more."""
-        if self.events and not is_wanted(self.state, new[-1].turn, new[-1].data):
+        if self.events and not is_expected(
+            self.workflow.compiled, self.state, new[-1].turn, new[-1].data
+        ):
             return
         self._decide(new)
 

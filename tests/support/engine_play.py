@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weft.engine.commands import Assemble, Command, Record, Start
-from weft.engine.compiled import CompiledWorkflow, compile_workflow
+from weft.engine.compile import compile_workflow
+from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import (
     ContextAssembled,
     Event,

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from weft.engine.commands import CallTool, Fetch
-from weft.engine.compiled import compile_workflow
+from weft.engine.compile import compile_workflow
 from weft.engine.events import (
     ContextFetched,
     Event,
@@ -22,7 +22,7 @@ from weft.engine.events import (
     ToolFailed,
     ToolReturned,
 )
-from weft.engine.reduce import fold, is_wanted, pending
+from weft.engine.reduce import fold, is_expected, pending
 from weft.engine.state import State
 from weft.runtime.runs.decision import NewEvent, decide
 from weft.spec.flow import Flow, FunctionWork, Step
@@ -79,7 +79,9 @@ class FlowPlay:
 
     def take(self, *data: Any, turn: int = 0, actor: str = "x") -> None:
         new = [NewEvent(actor, it, 0, turn) for it in data]
-        new = [it for it in new if is_wanted(self.state, it.turn, it.data)]
+        new = [
+            it for it in new if is_expected(self.workflow.compiled, self.state, it.turn, it.data)
+        ]
         self._keep(decide(self.workflow, self.state, new, self.now))
 
     def _keep(self, decision: Any) -> None:

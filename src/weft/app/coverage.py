@@ -12,7 +12,8 @@ from weft.check.explore import Exploration, explore
 from weft.check.explore.ways import ways_to_end, ways_to_handoff
 from weft.check.rules.explored import is_explorable
 from weft.check.subject import Subject
-from weft.engine.compiled import CompiledWorkflow, compile_workflow
+from weft.engine.compile import compile_workflow
+from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import (
     Event,
     HandedOff,

@@ -15,7 +15,8 @@ from weft.cli.models import models_line
 from weft.cli.paths import locate_package
 from weft.cli.streams import Streams
 from weft.cli.text import clean
-from weft.engine.compiled import CompiledWorkflow, compile_workflow
+from weft.engine.compile import compile_workflow
+from weft.engine.compiled import CompiledWorkflow
 from weft.engine.rows import RunRow
 from weft.errors import ExpressionError, LinkError
 from weft.findings import Finding, Json

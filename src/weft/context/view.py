@@ -8,7 +8,7 @@ from pydantic_core import to_json
 
 from weft.context.history import HistoryLimits
 from weft.context.segment import HIDDEN, Kind, LeftOut, Segment
-from weft.engine.compiled import servers_of
+from weft.engine.compile import servers_of
 from weft.engine.flow.plan import role_of
 from weft.engine.variables.access import may_read
 from weft.ports.model import OutputSchema, ToolSchema

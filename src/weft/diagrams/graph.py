@@ -22,9 +22,15 @@ from weft.diagrams.nodes import (
     shown,
     start_words,
 )
-from weft.engine.compiled import handoff_tools, servers_of
-from weft.engine.conversation.routing import GroupRules, Route, Routing, RoutingRule, link_routing
-from weft.engine.defaults import startup_mode
+from weft.engine.compile import handoff_tools, servers_of
+from weft.engine.conversation.routing import (
+    GroupRules,
+    Route,
+    Routing,
+    RoutingRule,
+    link_routing,
+    startup_mode,
+)
 from weft.ids import TERMINATE, USER
 from weft.spec.agents import Agent
 from weft.spec.workflow import WorkflowSpec

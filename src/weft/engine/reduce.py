@@ -1,101 +1,60 @@
-"""The engine: from a state and an event to the next state and what is to be done.
+"""The engine: from a state and an event to the next state and the commands that follow.
 
 `reduce` is pure. Time, identities and everything random are inside the events. What follows from
-an event without asking the world is returned as `Record`, so that it stands in the journal with
-its cause; what needs the world is returned as the other commands.
+an event without anything from outside is returned as `Record`, so that it is in the journal with
+its cause; everything else is returned as the other commands.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
-from weft.engine import events, timers
-from weft.engine.board import correlation as board
-from weft.engine.board import turn as board_turn
-from weft.engine.commands import Assemble, CallModel, Command, Judge, WriteDocument
-from weft.engine.compiled import CompiledWorkflow
-from weft.engine.conversation import groups
-from weft.engine.conversation import handoffs as conversation
+from weft.engine import events
+from weft.engine.commands import Assemble, CallModel, Command, Judge, Record, WriteDocument
+from weft.engine.compiled import CompiledWorkflow, Expected, Handler
 from weft.engine.events import Event, EventData
-from weft.engine.flow import order as flow
-from weft.engine.modes import role_of
 from weft.engine.state import Activation, State
-from weft.engine.turn import activations, calls, ending, requests
-from weft.engine.turn import lifecycle as boundaries
+from weft.engine.turn import calls, model_calls, run
 from weft.engine.variables import values as variables
 from weft.engine.variables.triggers import custom
 
-#: Takes an event into a state it may write on, and says what is to be done.
-Handler: TypeAlias = Callable[[CompiledWorkflow, State, Event, Any], list[Command]]
-
-#: Tells whether a state waits for such an event of a turn.
-Wanted: TypeAlias = Callable[[State, int, Any], bool]
-
-HANDLERS: Final[dict[type[EventData], Handler]] = {
-    events.RunStarted: activations.on_run_started,
-    events.RunForked: activations.on_run_forked,
-    events.MessageShown: activations.on_message_shown,
-    events.TurnStarted: activations.on_turn_started,
-    events.ContextAssembled: activations.on_context_assembled,
-    events.ModelReplied: activations.on_model_replied,
-    events.ModelFailed: activations.on_model_failed,
-    events.OutputRefused: activations.on_output_refused,
+#: The handlers that all modes share; a mode adds its own, and may replace these.
+HANDLERS: Final[Mapping[type[EventData], Handler]] = {
+    events.RunStarted: run.on_run_started,
+    events.RunForked: run.on_run_forked,
+    events.MessageShown: run.on_message_shown,
+    events.ContextAssembled: model_calls.on_context_assembled,
+    events.ModelReplied: model_calls.on_model_replied,
+    events.ModelFailed: model_calls.on_model_failed,
+    events.OutputRefused: model_calls.on_output_refused,
     events.ToolCalled: calls.on_tool_called,
     events.ToolReturned: calls.on_tool_returned,
     events.ToolFailed: calls.on_tool_failed,
     events.ModelConsulted: calls.on_model_consulted,
     events.SurfaceShown: calls.on_surface_shown,
-    events.MessageSent: activations.on_message_sent,
-    events.ContextFetched: boundaries.on_context_fetched,
-    events.DocumentWritten: boundaries.on_document_written,
-    events.ConditionJudged: conversation.on_condition_judged,
+    events.ContextFetched: run.on_context_fetched,
+    events.DocumentWritten: run.on_document_written,
     events.VariableSet: variables.on_variable_set,
     events.VariableRefused: variables.on_variable_refused,
-    events.RequestOpened: requests.on_request_opened,
-    events.RequestAnswered: requests.on_request_answered,
-    events.RequestExpired: requests.on_request_expired,
-    events.TurnEnded: activations.on_turn_ended,
-    events.TurnFailed: activations.on_turn_failed,
-    events.HandedOff: conversation.on_handed_off,
-    events.Forked: groups.on_forked,
-    events.Joined: groups.on_joined,
-    events.Branched: flow.on_branched,
-    events.TimerSet: timers.on_timer_set,
-    events.TimerFired: timers.on_timer_fired,
-    events.ArtifactPublished: board.on_artifact_published,
-    events.ArtifactArrived: board.on_artifact_arrived,
-    events.DeliveryMissed: board.on_delivery_missed,
-    events.DeliveryDeferred: board_turn.on_delivery_deferred,
-    events.BatchesFlushed: board.on_batches_flushed,
-    events.StopAsked: activations.on_stop_asked,
-    events.RunEnding: boundaries.on_run_ending,
-    events.RunEnded: ending.on_run_ended,
+    events.RequestOpened: calls.on_request_opened,
+    events.RequestAnswered: calls.on_request_answered,
+    events.RequestExpired: calls.on_request_expired,
+    events.TurnFailed: run.on_turn_failed,
+    events.TimerSet: run.on_timer_set,
+    events.TimerFired: run.on_timer_fired,
+    events.StopAsked: run.on_stop_asked,
+    events.RunEnding: run.on_run_ending,
+    events.RunEnded: run.on_run_ended,
 }
 
 
-def _at(stage: str) -> Wanted:
-    """Wait for what comes of a call of the model of a turn, in a stage of it."""
+def _at_call(stage: str) -> Expected:
+    """Expect the result of a model call of a turn, in a stage of it."""
 
-    def wanted(state: State, turn: int, data: events.ModelReplied) -> bool:
+    def expected(state: State, turn: int, data: events.ModelReplied) -> bool:
         active = state.active.get(turn)
         return active is not None and active.stage == stage and active.call == data.call
 
-    return wanted
-
-
-def _may_start(state: State, _turn: int, data: events.TurnStarted) -> bool:
-    if state.flow is not None:
-        return data.lane in state.flow.lanes
-    if data.step:
-        return state.board is not None and data.step in state.board.queues
-    return not data.fork or data.fork in state.groups
-
-
-def _is_on_board(state: State, _turn: int, data: events.ArtifactPublished) -> bool:
-    return state.board is not None and not (data.id and data.id in state.board.ids)
-
-
-def _is_unread(state: State, _turn: int, data: events.ArtifactArrived) -> bool:
-    return state.board is not None and data.letter not in state.board.ids
+    return expected
 
 
 def _is_active(state: State, turn: int, _data: EventData) -> bool:
@@ -118,122 +77,86 @@ def _may_ask(state: State, _turn: int, data: events.RequestOpened) -> bool:
     return call is not None and call.asks is None and len(call.answers) == data.number
 
 
-def _is_asked(state: State, _turn: int, data: events.RequestAnswered) -> bool:
-    return data.id in state.requests
-
-
 def _may_expire(state: State, _turn: int, data: events.RequestExpired) -> bool:
     request = state.requests.get(data.id)
-    return request is not None and request.kind != "chat"  # That waits as long as it takes.
+    return request is not None and request.kind != "chat"  # A chat waits without limit.
 
 
-def _is_set(state: State, _turn: int, data: events.TimerFired) -> bool:
-    timer = state.timers.get(data.id)
-    return timer is not None and (not timer.owner or timer.owner in state.groups)
-
-
-def _is_forked(state: State, _turn: int, data: events.Joined) -> bool:
-    return data.fork in (state.groups if state.flow is None else state.flow.forks)
-
-
-def _is_going(state: State, _turn: int, data: events.Branched) -> bool:
-    return state.flow is not None and data.lane in state.flow.lanes
-
-
-def _is_at(stage: str) -> Wanted:
-    """Wait for what comes of a stage of a turn."""
-
-    def wanted(state: State, turn: int, _data: EventData) -> bool:
-        active = state.active.get(turn)
-        return active is not None and active.stage == stage
-
-    return wanted
-
-
-def _is_written(state: State, _turn: int, data: events.DocumentWritten) -> bool:
-    return state.writing.get(data.name) == data.seq
-
-
-def _is_judged(state: State, _turn: int, data: events.ConditionJudged) -> bool:
-    return state.judging is not None and state.judging.rule == data.rule
+def _is_fetching(state: State, turn: int, _data: EventData) -> bool:
+    active = state.active.get(turn)
+    return active is not None and active.stage == "fetching"
 
 
 def _is_open(state: State, _turn: int, data: events.ModelConsulted | events.SurfaceShown) -> bool:
     return data.call in state.calls
 
 
-#: What comes late or twice is in none of these states: it changes nothing.
-WANTED: Final[dict[type[EventData], Wanted]] = {
-    events.TurnStarted: _may_start,
-    events.ContextAssembled: _at("assembling"),
-    events.ModelReplied: _at("model"),
-    events.ModelFailed: _at("model"),
-    events.OutputRefused: _at("model"),
+#: Events that come late or twice find none of these states, and change nothing.
+EXPECTED: Final[Mapping[type[EventData], Expected]] = {
+    events.ContextAssembled: _at_call("assembling"),
+    events.ModelReplied: _at_call("model"),
+    events.ModelFailed: _at_call("model"),
+    events.OutputRefused: _at_call("model"),
     events.ToolCalled: _is_missing,
     events.ToolReturned: _is_called,
     events.ToolFailed: _is_missing,
     events.RequestOpened: _may_ask,
-    events.RequestAnswered: _is_asked,
+    events.RequestAnswered: lambda state, _turn, data: data.id in state.requests,
     events.RequestExpired: _may_expire,
     events.TurnEnded: _is_active,
     events.TurnFailed: _is_active,
-    events.Joined: _is_forked,
-    events.Branched: _is_going,
-    events.TimerFired: _is_set,
+    events.TimerFired: lambda state, _turn, data: data.id in state.timers,
     events.ModelConsulted: _is_open,
     events.SurfaceShown: _is_open,
-    events.MessageSent: _is_at("sending"),
-    events.ContextFetched: _is_at("fetching"),
-    events.DocumentWritten: _is_written,
-    events.ConditionJudged: _is_judged,
-    events.ArtifactPublished: _is_on_board,
-    events.ArtifactArrived: _is_unread,
-    events.DeliveryMissed: lambda state, _turn, _data: state.board is not None,
-    events.DeliveryDeferred: _is_active,
-    events.BatchesFlushed: lambda state, _turn, _data: state.board is not None,
+    events.ContextFetched: _is_fetching,
+    events.DocumentWritten: lambda state, _turn, data: state.writing.get(data.name) == data.seq,
     events.RunEnding: lambda state, _turn, _data: state.ending is None,
 }
 
 
 def reduce(compiled: CompiledWorkflow, state: State, event: Event) -> tuple[State, list[Command]]:
-    """Take one event into the state. After the end of a run nothing changes any more."""
+    """Apply one event to a copy of the state. After the end of a run nothing changes."""
     after = state.copy()
     return after, advance(compiled, after, event)
 
 
 def advance(compiled: CompiledWorkflow, state: State, event: Event) -> list[Command]:
-    """Take one event into a state that belongs to the caller alone, and change that."""
+    """Apply one event to a state that belongs to the caller alone."""
     state.seq = event.seq
     data = event.data
     kind = type(data)
-    check = WANTED.get(kind)  # As in `is_wanted`, without a call for every event.
-    if state.status == "ended" or (check is not None and not check(state, event.turn, data)):
+    check = compiled.expected.get(kind)  # As in `is_expected`, without a call for every event.
+    handler = compiled.handlers.get(kind)
+    if (
+        state.status == "ended"
+        or handler is None  # An event of another mode.
+        or (check is not None and not check(state, event.turn, data))
+    ):
         return []
     if compiled.triggers.custom:
         fired, seen = custom(compiled, state, event)
-        if fired:  # What is decided sees what plug-ins set; their records follow.
-            state.foresee(event.turn, seen)
-        commands = [*fired, *HANDLERS[kind](compiled, state, event, data)]
+        if fired:  # Decisions see what plug-ins set; the records follow.
+            state.preview_values(event.turn, seen)
+        commands = [*fired, *handler(compiled, state, event, data)]
     else:
-        commands = HANDLERS[kind](compiled, state, event, data)
+        commands = handler(compiled, state, event, data)
     if state.outcome is None:
-        paused = state.flow is not None and state.flow.waits  # for the time of the next attempt
-        rests = (state.requests or state.board is not None or paused) and not _is_busy(state)
-        state.status = "waiting" if rests else "running"
+        may_wait = state.requests or compiled.mode.is_paused(state)
+        state.status = "waiting" if may_wait and not _is_busy(state) else "running"
     return commands
 
 
-def is_wanted(state: State, turn: int, data: EventData) -> bool:
-    """Tell whether a run still waits for what came of an effect.
+def is_expected(compiled: CompiledWorkflow, state: State, turn: int, data: EventData) -> bool:
+    """Tell whether a run still waits for the result of an effect.
 
     Another process may have got a result first, or the run may have ended.
     """
-    check = WANTED.get(type(data))
+    check = compiled.expected.get(type(data))
     return state.status != "ended" and (check is None or check(state, turn, data))
 
 
 def fold(compiled: CompiledWorkflow, run: str, history: Iterable[Event]) -> State:
-    """Return the state after a journal. What was to be done is done, or `pending`."""
+    """Return the state after a journal; `pending` has the commands that are not carried out."""
     state = State(run)
     for event in history:
         advance(compiled, state, event)
@@ -241,41 +164,45 @@ def fold(compiled: CompiledWorkflow, run: str, history: Iterable[Event]) -> Stat
 
 
 def pending(compiled: CompiledWorkflow, state: State) -> Iterator[Command]:
-    """Yield the commands whose results are not in the journal: what a restart does again."""
-    for group in state.groups.values():
-        yield from groups.start_members(group)
+    """Yield the commands whose results are not in the journal; a restart carries them out again."""
     for active in state.active.values():
-        if active.stage == "assembling":
-            yield Assemble(role_of(compiled, active), active.number, active.call)
-        elif active.stage == "model":
-            role = role_of(compiled, active)
-            yield CallModel(role, active.number, active.call, active.seq)
-        elif active.stage == "fetching":
-            yield boundaries.needed(compiled, active)
-        else:
-            yield from boundaries.reopened(compiled, state, active)
+        yield from _pending_in(compiled, state, active)
     for call in state.calls.values():
         if call.asks is None:
             yield calls.call_of(state.active[call.turn].agent, call)
-    if state.board is not None:
-        yield from board.start_next(compiled, state)
-    if state.flow is not None:
-        yield from flow.resting(compiled, state)
+    yield from compiled.mode.resume(compiled, state)
     for name, seq in state.writing.items():
         yield WriteDocument(name, seq)
     if state.judging is not None:
         yield Judge(state.judging.agent, state.judging.rule, state.judging.seq)
 
 
+def _pending_in(compiled: CompiledWorkflow, state: State, active: Activation) -> Iterable[Command]:
+    mode, number = compiled.mode, active.number
+    match active.stage:
+        case "assembling":
+            return [Assemble(mode.role_of(compiled, active), number, active.call)]
+        case "model":
+            return [CallModel(mode.role_of(compiled, active), number, active.call, active.seq)]
+        case "fetching":
+            return [mode.fetch_of(compiled, active) if number else run.fetch_of(compiled, active)]
+        case "ending":
+            return [Record(events.TurnEnded(active.agent), number)]
+        case _ if number:
+            return mode.resume_turn(compiled, state, active)
+        case _:
+            return run.resume_run(compiled, state, active)
+
+
 def _is_busy(state: State) -> bool:
-    """Tell whether something can be done before people have answered."""
+    """Tell whether something can be done before persons have answered."""
     if state.writing or state.judging:
         return True
-    return any(_works(state, active) for active in state.active.values())
+    return any(_is_working(state, active) for active in state.active.values())
 
 
-def _works(state: State, active: Activation) -> bool:
+def _is_working(state: State, active: Activation) -> bool:
     if active.missing:
-        found = (state.calls.get(it) for it in active.missing)
-        return any(call is None or call.asks is None for call in found)
+        calls_ = (state.calls.get(id_) for id_ in active.missing)
+        return any(call is None or call.asks is None for call in calls_)
     return active.stage not in ("done", "approval")

@@ -155,7 +155,7 @@ def _same_sides(before: State, after: State) -> bool:
     return (
         before.requests is after.requests
         and before.timers is after.timers
-        and (not after.kept or before.variables is after.variables)
+        and (not after.carried_values or before.variables is after.variables)
     )
 
 
@@ -168,7 +168,9 @@ def _sides(before: State, after: State) -> Iterator[Side]:
         if before.timers.get(id_) is not timer:  # One that has fired may have been set anew.
             yield TimerRow(id_, after.run, after.app, after.user, timer.at)
     yield from (TimerGone(id_) for id_ in before.timers if id_ not in after.timers)
-    for name in after.kept if not after.parent else ():  # What if: a fork is nobody's history.
+    for name in (
+        after.carried_values if not after.forked_from else ()
+    ):  # What if: a fork is nobody's history.
         if after.set_by.get(name) != before.set_by.get(name):
             value = after.variables.get(name)
             yield KeptValue(after.app, after.user, after.workflow, name, value)
@@ -195,7 +197,7 @@ def run_row(state: State, changed_at: int, owner: str = "", batch: str = "") -> 
         preview=state.preview,
         outcome=state.outcome,
         reason=state.reason,
-        parent=state.parent,
+        parent=state.forked_from,
         uncounted=spent.uncounted,
         owner=owner,
         batch=batch,

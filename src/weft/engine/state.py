@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypedDict, TypeVa
 
 from weft.engine.board.state import Artifact, BoardState
 from weft.engine.conversation.routing import Route
-from weft.engine.events import Outcome, ToolRequest
+from weft.engine.events import Event, Outcome, ToolRequest
 from weft.engine.flow.state import FlowState, StepRun
 from weft.engine.log import KeyLog, Log
 from weft.engine.spent import Spent
@@ -101,6 +101,8 @@ class ActivationChanges(TypedDict, total=False):
     refusals: int
     sent_back: int
     shown: Mapping[str, Json] | None
+    reply: Json
+    next_agent: str
     result: Json
     at: int
     edits: tuple[Mapping[str, Json], ...]
@@ -130,7 +132,10 @@ class Activation:
     shown: Mapping[str, Json] | None = None
     #: The event that let it work beside others; 0 alone.
     fork: int = 0
-    #: What it came to: its last reply, parsed if it is structured, or what its function returned.
+    #: In a conversation: its last reply, parsed if it is structured, or what its function returned.
+    reply: Json = None
+    #: Of turn 0: the agent that answers what the user has said meanwhile.
+    next_agent: str = ""
     result: Json = None
     #: Whether another agent had its turn before.
     phase: bool = False
@@ -154,7 +159,7 @@ class Activation:
     #: In a flow: where it stands there; `step` is the step, `fetched` what was put together for it.
     flow: StepRun | None = None
 
-    def changed(self, **changes: Unpack[ActivationChanges]) -> "Activation":
+    def replace(self, **changes: Unpack[ActivationChanges]) -> "Activation":
         """Return the activation as it is afterwards. `replace` would set every field one by one."""
         twin: Activation = object.__new__(Activation)
         object.__setattr__(twin, "__dict__", self.__dict__ | changes)
@@ -275,7 +280,7 @@ class State:
     #: The first words of the user, for lists.
     preview: str = ""
     #: The run this one was forked from, and the model that answers for all its agents, if any.
-    parent: str = ""
+    forked_from: str = ""
     model: str | None = None
     variables: Mapping[str, Json] = field(default_factory=_nothing)
     #: The event that last set each variable.
@@ -309,7 +314,7 @@ class State:
     unwritten: Mapping[str, int] = field(default_factory=_nothing)
     writing: Mapping[str, int] = field(default_factory=_nothing)
     #: The variables that later runs of the user begin with.
-    kept: tuple[str, ...] = ()
+    carried_values: tuple[str, ...] = ()
     #: The tools that servers offer, by server.
     offered: Mapping[str, list[dict[str, Json]]] = field(default_factory=_nothing)
     judging: Judging | None = None
@@ -336,7 +341,7 @@ class State:
         own = self.own.get(turn)
         return self.variables if own is None else own.values
 
-    def foresee(self, turn: int, values: Mapping[str, Json]) -> None:
+    def preview_values(self, turn: int, values: Mapping[str, Json]) -> None:
         """Let a turn see values whose events are about to be recorded."""
         own = self.own.get(turn)
         if own is None:
@@ -344,15 +349,20 @@ class State:
         else:
             self.own = {**self.own, turn: own._replace(values=values)}
 
+    def count_turn(self, agent: str, number: int) -> None:
+        """Count a turn that begins."""
+        self.turns = number
+        self.turn_counts = {**self.turn_counts, agent: self.turn_counts.get(agent, 0) + 1}
+
     def thread_of(self, turn: int) -> Log[Message]:
         """Return the conversation as a turn hears it."""
         return self.threads.get(turn, self.messages)
 
-    def put(self, active: Activation) -> None:
+    def update(self, active: Activation) -> None:
         """Keep an activation as it is now."""
         self.active = {**self.active, active.number: active}
 
-    def drop(self, *turns: int) -> None:
+    def close_turns(self, *turns: int) -> None:
         """Let go of turns with all that is open for them."""
         gone = frozenset(turns)
         self.active = {key: it for key, it in self.active.items() if key not in gone}
@@ -369,6 +379,12 @@ class State:
         if self.dirty:
             self.dirty = {key: it for key, it in self.dirty.items() if key not in gone or not key}
 
+    def close_call(self, call: OpenCall) -> None:
+        """Close a call, and the request it may have opened."""
+        self.calls = without(self.calls, call.id)
+        if call.asks:
+            self.requests = without(self.requests, call.asks)
+
     def add_message(self, message: Message, turn: int = 0) -> None:
         """Add to the conversation, or to what a member of a group says beside it."""
         thread = self.threads.get(turn)
@@ -376,6 +392,13 @@ class State:
             self.messages = self.messages.added(message)
         else:
             self.threads = {**self.threads, turn: thread.added(message)}
+
+    def say(
+        self, agent: str, text: str, event: Event, requests: tuple[ToolRequest, ...] = ()
+    ) -> None:
+        """Add what an agent says in its turn."""
+        message = Message("agent", agent, text, event.seq, requests=requests)
+        self.add_message(message, event.turn)
 
     def add_user_message(self, text: str, seq: int) -> None:
         self.add_message(Message("user", "", text, seq))

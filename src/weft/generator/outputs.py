@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
-from weft.engine.defaults import reply_limit, startup_mode
+from weft.engine.conversation.routing import reply_limit, startup_mode
 from weft.errors import UsageError
 from weft.findings import Json
 from weft.generator.draft import Draft

@@ -248,7 +248,7 @@ def inspect_run(workflow: Workflow, run: str, events: Sequence[Event]) -> RunIns
         other_package=is_other_package(workflow, state),
         app=state.app,
         user=state.user,
-        parent=state.parent,
+        parent=state.forked_from,
         started_at=state.started_at,
         changed_at=events[-1].at if events else 0,
         seq=state.seq,

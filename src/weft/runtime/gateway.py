@@ -132,7 +132,9 @@ class Gateway:
             linked,
             environment=self._environment,
             given=named,
-            kept=await self._journal.kept(scope, linked.name) if linked.compiled.kept else {},
+            kept=await self._journal.kept(scope, linked.name)
+            if linked.compiled.carried_values
+            else {},
         )
 
     async def deliver(self, run: str, signal: Signal, *, scope: Scope) -> None:

@@ -12,7 +12,7 @@ from weft.context.segment import values_of
 from weft.context.user_code import user_code
 from weft.engine.board.turn import BOARD
 from weft.engine.commands import CallModel, CallTool, Effect, Fetch, Judge, WriteDocument
-from weft.engine.compiled import refreshed
+from weft.engine.compile import refreshed
 from weft.engine.events import (
     SOURCE,
     ConditionJudged,

@@ -12,7 +12,8 @@ from weft.check.meanings import comparisons
 from weft.context.view import EngineView, View, make_step_view, make_view
 from weft.engine.board.publishing import output_schema
 from weft.engine.board.rules import role_of
-from weft.engine.compiled import ActivationRules, CompiledWorkflow, compile_workflow
+from weft.engine.compile import compile_workflow
+from weft.engine.compiled import ActivationRules, CompiledWorkflow
 from weft.engine.flow.plan import roles
 from weft.engine.turn.hook_points import linked_functions
 from weft.engine.unsupported import not_performed, refusal

@@ -10,7 +10,7 @@ from weft.adapters.models.sample_moves import Move, Steering, steering_of
 from weft.adapters.models.sample_values import allowed_at, found_at, put_at
 from weft.check.explore.ways import ways_to_end
 from weft.check.subject import Subject
-from weft.engine.compiled import compile_workflow
+from weft.engine.compile import compile_workflow
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.people import sample_answer
 

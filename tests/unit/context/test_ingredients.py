@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from support.engine_play import Play
 from weft.context.prompt import Assembly, assemble
 from weft.context.view import make_view
-from weft.engine.compiled import compile_workflow
+from weft.engine.compile import compile_workflow
 from weft.engine.events import ToolRequest, ToolReturned
 from weft.engine.state import Message, State
 from weft.spec.workflow import WorkflowSpec

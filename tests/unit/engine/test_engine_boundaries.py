@@ -4,7 +4,7 @@ import pytest
 
 from support.engine_play import Play, workflow
 from weft.engine.commands import CallModel, CallTool, Fetch, Judge, Record, WriteDocument
-from weft.engine.compiled import compile_workflow
+from weft.engine.compile import compile_workflow
 from weft.engine.events import (
     ConditionJudged,
     ContextFetched,

@@ -169,7 +169,7 @@ def outcome(play: Play) -> tuple[object, ...]:
     messages = [it._replace(seq=0) for it in state.messages]
     state.messages, state.seq, state.requests = (), 0, {}
     state.set_by = dict.fromkeys(state.set_by, 0)
-    state.active = {key: it.changed(seq=0, shown=None) for key, it in state.active.items()}
+    state.active = {key: it.replace(seq=0, shown=None) for key, it in state.active.items()}
     return messages, state
 
 
@@ -489,8 +489,8 @@ def test_a_restart_starts_the_members_that_have_not_begun():
     cut = next(number for number, it in enumerate(play.events) if it.turn == 2)
     state = fold(play.compiled, "r", play.events[:cut])
     commands = list(pending(play.compiled, state))
-    assert commands[:2] == [Start("B", FORK), Start("C", FORK)]
-    assert isinstance(commands[2], CallModel)
+    assert [it for it in commands if isinstance(it, Start)] == [Start("B", FORK), Start("C", FORK)]
+    assert isinstance(commands[0], CallModel)
 
 
 def test_late_results_of_members_change_nothing():

@@ -7,6 +7,8 @@ from typing import get_args, get_type_hints
 import pytest
 
 from support.engine_play import workflow
+from weft.engine.board import turn as board_mode
+from weft.engine.conversation import turn as conversation_mode
 from weft.engine.conversation.routing import Route
 from weft.engine.events import (
     KIND_NAMES,
@@ -21,6 +23,7 @@ from weft.engine.events import (
     Usage,
 )
 from weft.engine.events.codec import decode, encode, read_json
+from weft.engine.flow import turn as flow_mode
 from weft.engine.log import KeyLog, Log
 from weft.engine.reduce import HANDLERS
 from weft.engine.state import Activation, ActivationChanges, State
@@ -122,6 +125,8 @@ CHANGES = {
     "refusals": 1,
     "sent_back": 2,
     "shown": {"a": 1},
+    "reply": "x",
+    "next_agent": "B",
     "result": "x",
     "at": 2,
     "edits": ({"last": "x"},),
@@ -136,10 +141,10 @@ def test_a_changed_activation_is_what_replace_would_make():
     active = Activation("A", 2, fork=5)
     assert CHANGES.keys() == get_type_hints(ActivationChanges).keys()
     for some in ({}, *({name: value} for name, value in CHANGES.items()), CHANGES):
-        assert active.changed(**some) == replace(active, **some)
+        assert active.replace(**some) == replace(active, **some)
         assert active == Activation("A", 2, fork=5)
     with pytest.raises(FrozenInstanceError):
-        active.changed(call=2).call = 3
+        active.replace(call=2).call = 3
 
 
 def test_a_copy_of_a_state_is_a_state_of_its_own_that_shares_what_it_refers_to():
@@ -147,7 +152,7 @@ def test_a_copy_of_a_state_is_a_state_of_its_own_that_shares_what_it_refers_to()
     twin = state.copy()
     assert twin == state
     assert twin.variables is state.variables
-    twin.put(Activation("A", 1))
+    twin.update(Activation("A", 1))
     twin.seq = 5
     assert (state.seq, state.active) == (0, {})
 
@@ -205,7 +210,9 @@ def test_events_survive_being_written(data):
 
 def test_every_kind_of_event_has_one_name_for_ever():
     assert {kind: name for name, kind in KINDS.items()} == KIND_NAMES
-    assert set(KINDS.values()) == set(get_args(EventData)) == set(HANDLERS)
+    modes = (board_mode, conversation_mode, flow_mode)
+    handled = {kind for table in (HANDLERS, *(it.HANDLERS for it in modes)) for kind in table}
+    assert set(KINDS.values()) == set(get_args(EventData)) == set(handled)
     # Journals hold these words: they stay, whatever the classes are called.
     assert list(KINDS) == [
         "RunStarted", "RunForked", "MessageShown", "TurnStarted", "ContextAssembled",

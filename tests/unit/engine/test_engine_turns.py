@@ -34,7 +34,7 @@ from weft.engine.reduce import pending, reduce
 from weft.engine.rows import RequestClosed, RequestRow, TimerGone, TimerRow, batch
 from weft.engine.spent import Spent
 from weft.engine.state import Message
-from weft.engine.turn.activations import MAX_CALLS, MAX_REFUSALS
+from weft.engine.turn.model_calls import MAX_CALLS, MAX_REFUSALS
 
 TOOL = {"agent": "A", "function": "look"}
 
@@ -448,7 +448,7 @@ def test_a_fork_counts_its_own_calls_and_may_have_another_model():
         play.reply("x")
         assert play.state.spent.calls == 1
         assert play.take(RunForked("parent", play.state.seq, model)) == []
-        assert (play.state.parent, play.state.model) == ("parent", expected)
+        assert (play.state.forked_from, play.state.model) == ("parent", expected)
         assert play.state.spent.calls == 0
 
 

@@ -2,8 +2,15 @@
 
 import pytest
 
-from weft.engine.conversation.routing import Route, link_routing, routes_after, routes_before
-from weft.engine.defaults import may_route, reply_limit, startup_mode
+from weft.engine.conversation.routing import (
+    Route,
+    link_routing,
+    may_route,
+    reply_limit,
+    routes_after,
+    routes_before,
+    startup_mode,
+)
 from weft.engine.variables.conditions import UNKNOWN, decide, evaluate
 from weft.spec.agents import Agent
 from weft.spec.orchestrator import Orchestrator

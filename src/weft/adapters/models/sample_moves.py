@@ -13,7 +13,8 @@ from weft.check.explore.samples import Questions, questions_in, samples
 from weft.check.explore.ways import Ways, ways_to_end
 from weft.check.rules.explored import is_explorable
 from weft.check.subject import Subject
-from weft.engine.compiled import ActivationRules, CompiledWorkflow, compile_workflow
+from weft.engine.compile import compile_workflow
+from weft.engine.compiled import ActivationRules, CompiledWorkflow
 from weft.engine.variables.conditions import UNKNOWN
 from weft.engine.variables.trigger_index import Setting as TriggerSetting
 from weft.findings import Json

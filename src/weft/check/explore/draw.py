@@ -20,7 +20,7 @@ from weft.check.explore.ground import Ground
 from weft.check.explore.happenings import Happening, Moment, Setting, automatic_calls
 from weft.check.explore.space import Change, change, union
 from weft.check.subject import Subject
-from weft.engine.compiled import handoff_tools
+from weft.engine.compile import handoff_tools
 from weft.engine.conversation.routing import (
     GroupRules,
     Route,
@@ -29,8 +29,8 @@ from weft.engine.conversation.routing import (
     link_routing,
     routes_after,
     routes_before,
+    startup_mode,
 )
-from weft.engine.defaults import startup_mode
 from weft.spec.orchestrator import Orchestrator
 
 #: What happens in the turn of a member beside the calls of tools.

@@ -8,7 +8,8 @@ from weft.check.bindings import automatic_tools, bound_model
 from weft.check.code.facts import code_of, path_in, reached
 from weft.check.code.writes import Write
 from weft.check.subject import Subject
-from weft.engine.compiled import AFTER_RUN, refreshed
+from weft.engine.compile import refreshed
+from weft.engine.compiled import AFTER_RUN
 from weft.engine.variables.access import access_error
 from weft.engine.variables.conditions import UNKNOWN
 from weft.findings import Json

@@ -15,7 +15,7 @@ from weft.check.rules.comparisons import TRUTHS, objections
 from weft.check.spelling import did_you_mean
 from weft.check.subject import Hit, Subject
 from weft.check.values import value_error, variable_types
-from weft.engine.defaults import may_route
+from weft.engine.conversation.routing import may_route
 from weft.engine.variables.conditions import UNKNOWN
 from weft.errors import ExpressionError
 from weft.findings import Json, Path

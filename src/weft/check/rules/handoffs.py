@@ -6,8 +6,8 @@ from typing import Final
 from weft.check.rule import rule
 from weft.check.spelling import unknown_name
 from weft.check.subject import Hit, Subject
-from weft.engine.compiled import handoff_tools
-from weft.engine.defaults import startup_mode
+from weft.engine.compile import handoff_tools
+from weft.engine.conversation.routing import startup_mode
 from weft.findings import Fix, Remove
 from weft.ids import USER
 from weft.spec.agents import IN_WORDS, ConditionScope, Handoff

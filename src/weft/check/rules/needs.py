@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from weft.check.spelling import did_you_mean
 from weft.check.subject import Hit, Subject
 from weft.check.values import texts_in
-from weft.engine.compiled import refreshed
+from weft.engine.compile import refreshed
 from weft.engine.turn.hook_points import is_function
 from weft.findings import Path
 from weft.spec.templates import references

@@ -34,7 +34,7 @@ from weft.engine.events.board import (
 )
 from weft.engine.log import Fifo
 from weft.engine.state import State, Timer, without
-from weft.engine.turn.ending import end_run
+from weft.engine.turn.run import end_run
 from weft.engine.variables.conditions import evaluate
 from weft.errors import ExpressionError
 from weft.findings import Json
@@ -84,9 +84,9 @@ def on_artifact_published(
         data.id, data.type, data.payload, data.by, data.tags, data.partition,
         board.correlation, event.at, data.visibility,
     )  # fmt: skip
-    board = board.changed(last_at=event.at)
+    board = board.replace(last_at=event.at)
     if data.by.startswith(OUTSIDE):
-        board = board.changed(outside=board.outside + 1, ids=board.ids.added(data.id))
+        board = board.replace(outside=board.outside + 1, ids=board.ids.added(data.id))
     state.board = board
     commands: list[Command] = [
         Record(_undeliverable(data.id, name, fault), turn=0) for name, fault in data.faults.items()
@@ -115,7 +115,7 @@ def on_artifact_arrived(
         data.id, data.type, data.payload, data.by, data.tags, data.partition,
         data.correlation, data.created_at,
     )  # fmt: skip
-    state.board = board.changed(
+    state.board = board.replace(
         outside=board.outside + 1,
         ids=board.ids.added(data.letter),
         last_at=event.at,
@@ -140,12 +140,12 @@ def _deliver(
     if (wakes or counts) and visible_at > event.at:
         timer = timer_name("visible", event.seq)
         delayed = Delayed(it, wakes, direct, counts)
-        state.board = board.changed(delayed={**board.delayed, timer: delayed})
+        state.board = board.replace(delayed={**board.delayed, timer: delayed})
         return [Record(TimerSet(timer, visible_at, "board"), turn=0)]
     for name in counts:
         counted = board.counts.get(name, {})
         counted = {**counted, it.type: counted.get(it.type, 0) + 1}
-        board = board.changed(counts={**board.counts, name: counted})
+        board = board.replace(counts={**board.counts, name: counted})
     commands: list[Command] = []
     if direct:  # It is given to the agent, whatever that would wait for.
         for name in list(wakes)[:1]:
@@ -167,7 +167,7 @@ def on_delivery_missed(
         return []
     board = board_of(state)
     queue = board.queues[data.subscription].rest()
-    state.board = board.changed(queues=queued(board, data.subscription, queue))
+    state.board = board.replace(queues=queued(board, data.subscription, queue))
     return start_next(compiled, state) or _when_quiet(compiled, state)
 
 
@@ -263,7 +263,7 @@ def _when_quiet(compiled: CompiledWorkflow, state: State) -> list[Command]:
         return over(compiled, state, "cancelled", "stopped on request after the turn")
     if board.schedule and not state.timers:
         return over(compiled, state, "completed", "its schedule is over")
-    state.board = board.changed(outside=0, woken={})
+    state.board = board.replace(outside=0, woken={})
     unwanted = board.queues or board.pools or board.batches or board.deferred or state.timers
     if state.seq >= LONG and not unwanted:
         return [end_run(compiled, "completed", "everything was handled")]
@@ -285,12 +285,12 @@ def fired(compiled: CompiledWorkflow, state: State, event: Event, timer: Timer) 
             return _tick(compiled, state, event, timer)
         case "visible":
             delayed = board.delayed[timer.id]
-            state.board = board.changed(delayed=without(board.delayed, timer.id))
+            state.board = board.replace(delayed=without(board.delayed, timer.id))
             it, wakes, direct, counts = delayed
             commands = _deliver(compiled, state, event, it, wakes, 0, direct=direct, counts=counts)
         case "defer":
             name, delivery = board.deferred[timer.id]
-            board = board.changed(deferred=without(board.deferred, timer.id))
+            board = board.replace(deferred=without(board.deferred, timer.id))
             state.board = pools.enqueue(
                 board, name, delivery.artifacts, delivery.order, delivery.tries
             )
@@ -338,7 +338,7 @@ def _schedule(
 
 
 def _tick(compiled: CompiledWorkflow, state: State, event: Event, timer: Timer) -> list[Command]:
-    board = board_of(state).changed(ticks=board_of(state).ticks + 1)
+    board = board_of(state).replace(ticks=board_of(state).ticks + 1)
     state.board = board
     payload: Json = {"iteration": board.ticks, "fired_at": event.at}
     name = tick_name(board.correlation, board.ticks)

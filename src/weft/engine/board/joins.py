@@ -23,7 +23,7 @@ def collect(
     commands: list[Command] = []
     if rules.join is not None and rules.join.within_count is not None:
         seen = board.seen.get(rules.name, 0) + 1
-        board = board.changed(seen={**board.seen, rules.name: seen})
+        board = board.replace(seen={**board.seen, rules.name: seen})
         last = seen - 1 - rules.join.within_count
         board, commands = _pass_over(state, board, rules, last)
     if rules.single:
@@ -40,7 +40,7 @@ def collect(
     group = _taken(rules, pool)
     if group is None:
         pool, opened = _opened(rules, pool, event)
-        return board.changed(pools={**board.pools, place: pool}), [*commands, *opened]
+        return board.replace(pools={**board.pools, place: pool}), [*commands, *opened]
     left = {
         type_: found.rest(rules.needed[type_])
         for type_, found in pool.waiting.items()
@@ -50,9 +50,9 @@ def collect(
         state.timers = without(state.timers, pool.timer)
     if left:  # It waits for others of its own, in a window of its own.
         pool, opened = _opened(rules, Pool(left, seen=pool.seen), event)
-        board, commands = board.changed(pools={**board.pools, place: pool}), [*commands, *opened]
+        board, commands = board.replace(pools={**board.pools, place: pool}), [*commands, *opened]
     else:
-        board = board.changed(pools=without(board.pools, place))
+        board = board.replace(pools=without(board.pools, place))
     board, more = _complete(state, board, rules, group, event)
     return board, [*commands, *more]
 
@@ -95,7 +95,7 @@ def _pass_over(
     timers = {board.pools[it].timer for it in gone}
     state.timers = {id_: it for id_, it in state.timers.items() if id_ not in timers}
     pools = {key: it for key, it in board.pools.items() if key not in gone}
-    return board.changed(pools=pools), [missed(rules.name, board.pools[it], told) for it in gone]
+    return board.replace(pools=pools), [missed(rules.name, board.pools[it], told) for it in gone]
 
 
 def _complete(
@@ -123,12 +123,12 @@ def _complete(
         held = held._replace(timer=timer_name(f"batch:{rules.name}", event.seq))
         due = event.at + round(batch.timeout_seconds * 1000)
         commands.append(Record(TimerSet(held.timer, due, "board"), turn=0))
-    return board.changed(batches={**board.batches, rules.name: held}), commands
+    return board.replace(batches={**board.batches, rules.name: held}), commands
 
 
 def _flush(board: BoardState, subscription: str, held: Groups, event: Event) -> BoardState:
     whole = tuple(it for group in held.groups for it in group)
-    board = board.changed(batches=without(board.batches, subscription))
+    board = board.replace(batches=without(board.batches, subscription))
     return enqueue(board, subscription, whole, event.seq)
 
 
@@ -142,7 +142,7 @@ def enqueue(
     """Let artifacts wake their agent when its time comes."""
     queue = board.queues.get(subscription) or Fifo[Delivery]()
     queue = queue.added(Delivery(artifacts, order, tries))
-    return board.changed(queues={**board.queues, subscription: queue})
+    return board.replace(queues={**board.queues, subscription: queue})
 
 
 def flush_batches(state: State, board: BoardState, event: Event) -> BoardState:
@@ -157,7 +157,7 @@ def window_over(board: BoardState, timer: str) -> tuple[BoardState, list[Command
     """Give up what the others did not come for in time."""
     for key, pool in board.pools.items():
         if pool.timer == timer:
-            gone = board.changed(pools=without(board.pools, key))
+            gone = board.replace(pools=without(board.pools, key))
             return gone, [missed(key[0], pool, TOO_LATE)]
     return board, []
 

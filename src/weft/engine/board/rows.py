@@ -72,7 +72,7 @@ def board_sides(state: State, events: Sequence[Event]) -> Iterator[BoardSide]:
         match event.data:
             case ArtifactPublished() as data:
                 yield _artifact(state, correlation, event, data)
-                if not state.parent:  # What if: nobody else hears of a fork.
+                if not state.forked_from:  # What if: nobody else hears of a fork.
                     yield from _letters(state, correlation, event, data)
             case TurnStarted(agent=agent, inputs=inputs):
                 for it in inputs:

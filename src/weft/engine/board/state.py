@@ -105,7 +105,7 @@ class BoardState:
     schedule: str = ""
     ticks: int = 0
 
-    def changed(self, **changes: Unpack[BoardChanges]) -> "BoardState":
+    def replace(self, **changes: Unpack[BoardChanges]) -> "BoardState":
         """Return the board as it is afterwards. `replace` would set every field one by one."""
         twin: BoardState = object.__new__(BoardState)
         twin.__dict__.update(self.__dict__)

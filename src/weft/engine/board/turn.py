@@ -5,7 +5,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from weft.engine.board.correlation import board_of, next_or_quiet, queued, rules_of
+from weft.engine.board.correlation import (
+    begin,
+    board_of,
+    fired,
+    next_or_quiet,
+    on_artifact_arrived,
+    on_artifact_published,
+    on_batches_flushed,
+    on_delivery_missed,
+    over,
+    queued,
+    rules_of,
+    start_next,
+)
 from weft.engine.board.ids import activation_name, product_name, timer_name
 from weft.engine.board.publishing import (
     JsonDraft,
@@ -17,25 +30,37 @@ from weft.engine.board.publishing import (
     reviewed,
 )
 from weft.engine.board.state import BoardState, Delivery
-from weft.engine.commands import Assemble, Command, Fetch, Record
-from weft.engine.compiled import CompiledWorkflow
+from weft.engine.commands import Command, Fetch, Record
+from weft.engine.compiled import CompiledWorkflow, Expected, Handler
 from weft.engine.events import (
+    ContextFetched,
     Event,
+    EventData,
     ModelReplied,
+    RunForked,
+    RunStarted,
+    TimerFired,
     TimerSet,
     ToolCalled,
     ToolFailed,
+    ToolReturned,
     TurnEnded,
     TurnFailed,
     TurnStarted,
 )
 from weft.engine.events.board import (
+    ArtifactArrived,
+    ArtifactPublished,
+    BatchesFlushed,
     DeliveryDeferred,
     DeliveryMissed,
 )
 from weft.engine.events.codec import read_json, unfenced
 from weft.engine.log import Log
-from weft.engine.state import Activation, Message, State
+from weft.engine.state import Activation, Message, OpenCall, State, without
+from weft.engine.turn.hooks import close_hook
+from weft.engine.turn.model_calls import assemble
+from weft.engine.turn.run import on_run_forked, on_timer_fired, prepare
 from weft.engine.variables import documents
 from weft.engine.variables.triggers import agent_text, agent_turn_count, fire, lifecycle
 from weft.findings import Json
@@ -61,29 +86,56 @@ POINTS: Final = frozenset({ENGINE, PUBLISH, AFTER, ERROR})
 BOARD: Final = "board"
 
 
-def start(
+def start_run(
+    compiled: CompiledWorkflow,
+    state: State,
+    event: Event,
+    data: RunStarted,
+    _values: Mapping[str, Json],
+) -> list[Command]:
+    """Start a correlation, a collection or a schedule."""
+    commands = begin(compiled, state, event, data)
+    return [*commands, *prepare(compiled, state)] if compiled.prepares else commands
+
+
+def start_turns(
+    compiled: CompiledWorkflow, state: State, _values: Mapping[str, Json], _agent: str
+) -> list[Command]:
+    """Wake the agents for which artifacts are waiting."""
+    return start_next(compiled, state)
+
+
+def _on_run_forked(
+    compiled: CompiledWorkflow, state: State, event: Event, data: RunForked
+) -> list[Command]:
+    """Give a fork a correlation of its own."""
+    state.board = board_of(state).replace(correlation=state.run)
+    return on_run_forked(compiled, state, event, data)
+
+
+def _may_start(state: State, _turn: int, data: TurnStarted) -> bool:
+    return state.board is not None and data.step in state.board.queues
+
+
+def _on_turn_started(
     compiled: CompiledWorkflow, state: State, event: Event, data: TurnStarted
 ) -> list[Command]:
-    """Let an agent work on what has woken it."""
+    """Let an agent work on the artifacts that have woken it."""
     board, number = board_of(state), event.turn
     queue = board.queues[data.step]
     woken = {**board.woken, data.agent: board.woken.get(data.agent, 0) + 1}
-    state.board = board.changed(queues=queued(board, data.step, queue.rest()), woken=woken)
+    state.board = board.replace(queues=queued(board, data.step, queue.rest()), woken=woken)
     active = _woken(board, event, data, queue[0])
-    state.turns = number
-    state.turn_counts = {
-        **state.turn_counts,
-        data.agent: state.turn_counts.get(data.agent, 0) + 1,
-    }
+    state.count_turn(data.agent, number)
     state.threads = {**state.threads, number: Log[Message]()}
     writes = lifecycle(compiled, state.variables, "before_agent", data.agent)
-    fired, _ = fire(compiled, state, number, writes)
-    active = active.changed(stage="fetching", seq=event.seq)
+    commands, _ = fire(compiled, state, number, writes)
+    active = active.replace(stage="fetching", seq=event.seq)
     fetch = fetch_of(compiled, active)
     if fetch.board or fetch.names:
-        state.put(active)
-        return [*fired, fetch]
-    return [*fired, *_evaluate(compiled, state, active, event)]
+        state.update(active)
+        return [*commands, fetch]
+    return [*commands, *_evaluate(compiled, state, active, event)]
 
 
 def _woken(board: BoardState, event: Event, data: TurnStarted, delivery: Delivery) -> Activation:
@@ -105,18 +157,21 @@ def fetch_of(compiled: CompiledWorkflow, active: Activation) -> Fetch:
     return Fetch(active.agent, active.number, names, servers=False, seq=active.seq, board=prepares)
 
 
-def fetched(
-    compiled: CompiledWorkflow, state: State, event: Event, found: Mapping[str, Json]
+def on_fetched(
+    compiled: CompiledWorkflow,
+    state: State,
+    event: Event,
+    active: Activation,
+    data: ContextFetched,
 ) -> list[Command]:
-    """Go on with what providers and components gave, unless these put the activation off."""
-    active = state.active[event.turn]
-    given = cast("Mapping[str, Any]", found.get(BOARD) or {})
-    active = active.changed(fetched=given)
+    """Continue with what providers and components gave, unless a component stops the turn."""
+    given = cast("Mapping[str, Any]", data.found.get(BOARD) or {})
+    active = active.replace(fetched=given)
     ids = tuple(it.id for it in active.inputs)
     match given.get("verdict", "continue"):
         case "defer":
             at = event.at + max(1, round(float(given.get("seconds", 1)) * 1000))
-            state.put(active.changed(stage="ending"))
+            state.update(active.replace(stage="ending"))
             put_off = DeliveryDeferred(active.step, ids, at)
             return [
                 Record(put_off, active.number),
@@ -124,7 +179,7 @@ def fetched(
             ]
         case "skip" | "block" as verdict:
             why = "skipped" if verdict == "skip" else "blocked"
-            state.put(active.changed(stage="ending"))
+            state.update(active.replace(stage="ending"))
             told = str(given.get("detail", ""))
             missed = DeliveryMissed(active.step, ids, why, told)
             return [Record(missed, turn=0), Record(TurnEnded(active.agent), active.number)]
@@ -132,26 +187,39 @@ def fetched(
             return _evaluate(compiled, state, active, event)
 
 
-def on_delivery_deferred(
+def on_fetch_failed(
+    _state: State, active: Activation, _data: ContextFetched, error: str
+) -> list[Command]:
+    """Fail the turn."""
+    return [Record(TurnFailed(active.agent, error, "source"))]
+
+
+def ask_again(
+    compiled: CompiledWorkflow, state: State, active: Activation, _values: Mapping[str, Json]
+) -> list[Command]:
+    """Ask the model of the engine again."""
+    return assemble(compiled, state, active)
+
+
+def _on_delivery_deferred(
     _compiled: CompiledWorkflow, state: State, event: Event, data: DeliveryDeferred
 ) -> list[Command]:
     """Keep a delivery until it is tried again."""
     board, timer = board_of(state), timer_name("defer", event.seq)
     active = state.active[event.turn]
     delivery = Delivery(active.inputs, event.seq, active.tries + 1)
-    state.board = board.changed(deferred={**board.deferred, timer: (data.subscription, delivery)})
+    state.board = board.replace(deferred={**board.deferred, timer: (data.subscription, delivery)})
     return [Record(TimerSet(timer, data.at, "board"), turn=0)]
 
 
-def role(compiled: CompiledWorkflow, active: Activation) -> str:
+def role_of(compiled: CompiledWorkflow, active: Activation) -> str:
     """Return as what an agent asks the model of the engine that works now."""
     return rules_of(compiled).agents[active.agent].engines[active.at].role
 
 
-def reopened(
-    compiled: CompiledWorkflow, active: Activation, waiting: Sequence[str]
-) -> list[Command]:
-    """Return the call that is to be recorded next where a fork was cut before it."""
+def resume_turn(compiled: CompiledWorkflow, state: State, active: Activation) -> list[Command]:
+    """Return the call that a turn waits for, where a journal was cut before it."""
+    waiting = [id_ for id_ in active.missing if id_ not in state.calls]
     if not waiting:
         return []
     if active.stage == "tools":
@@ -172,7 +240,7 @@ def read_reply(
     return read_json(unfenced(data.text).encode()), None
 
 
-def replied(
+def on_reply(
     compiled: CompiledWorkflow,
     state: State,
     event: Event,
@@ -180,11 +248,12 @@ def replied(
     data: ModelReplied,
     output: Json,
 ) -> list[Command]:
-    """Go on with what a model has made."""
+    """Continue with the artifacts of a reply."""
+    state.say(active.agent, data.text, event)
     drafts = [] if output is None else parse_output(spec_of(compiled, active.agent), output)
     writes = agent_text(compiled, state.variables, active.agent, data.text)
-    fired, _ = fire(compiled, state, event.turn, writes)
-    return [*fired, *evaluated(compiled, state, active, drafts, event)]
+    commands, _ = fire(compiled, state, event.turn, writes)
+    return [*commands, *evaluated(compiled, state, active, drafts, event)]
 
 
 def _evaluate(
@@ -194,12 +263,11 @@ def _evaluate(
     engine = rules_of(compiled).agents[active.agent].engines[active.at]
     if engine.function:
         id_ = f"engine-{active.name}-{active.at}-{len(active.candidates)}"
-        state.put(active.changed(stage="tools", missing=frozenset({id_})))
+        state.update(active.replace(stage="tools", missing=frozenset({id_})))
         return [Record(ToolCalled(id_, engine.function, {}, point=ENGINE), active.number)]
     told = Message("user", "", inputs_text(active), event.seq)
     state.threads = {**state.threads, active.number: Log([told])}
-    state.put(active.changed(stage="assembling"))
-    return [Assemble(engine.role, active.number, active.call)]
+    return assemble(compiled, state, active)
 
 
 def inputs_of(active: Activation) -> list[JsonDraft]:
@@ -243,21 +311,21 @@ def evaluated(
 ) -> list[Command]:
     """Go on with the next engine, with the next attempt, or to what is published."""
     rules = rules_of(compiled).agents[active.agent]
-    active = active.changed(result=cast("Json", list(drafts)), shown=None, missing=frozenset())
+    active = active.replace(result=cast("Json", list(drafts)), shown=None, missing=frozenset())
     if active.at + 1 < len(rules.engines):
-        active = active.changed(at=active.at + 1, call=active.call + 1)
+        active = active.replace(at=active.at + 1, call=active.call + 1)
         return _evaluate(compiled, state, active, event)
     candidates = (*active.candidates, cast("Json", list(drafts)))
     if len(candidates) < rules.attempts:
-        active = active.changed(candidates=candidates, at=0, call=active.call + 1, result=None)
+        active = active.replace(candidates=candidates, at=0, call=active.call + 1, result=None)
         return _evaluate(compiled, state, active, event)
-    active = active.changed(candidates=candidates)
+    active = active.replace(candidates=candidates)
     if rules.publishing_code:
         return _call(state, active, PUBLISH)
     try:
         passed = reviewed(spec_of(compiled, active.agent), list(drafts), {})
     except Unpublishable as error:
-        state.put(active)
+        state.update(active)
         return [Record(TurnFailed(active.agent, str(error), "output"), active.number)]
     return _publish(compiled, state, active, passed)
 
@@ -269,45 +337,40 @@ def spec_of(compiled: CompiledWorkflow, agent: str) -> BoardAgent:
 
 def _call(state: State, active: Activation, point: str) -> list[Command]:
     id_ = f"{point.removeprefix('board:')}-{active.name}"
-    state.put(active.changed(stage="after", missing=frozenset({id_})))
+    state.update(active.replace(stage="after", missing=frozenset({id_})))
     return [Record(ToolCalled(id_, point, {}, point=point), active.number)]
 
 
-def returned(
-    compiled: CompiledWorkflow,
-    state: State,
-    active: Activation,
-    point: str,
-    value: Json,
-    event: Event,
+def on_hook_returned(
+    compiled: CompiledWorkflow, state: State, event: Event, call: OpenCall, data: ToolReturned
 ) -> list[Command]:
-    """Take what code at a boundary of an activation returned."""
-    active = active.changed(missing=frozenset())
+    """Continue with the result of code of the board."""
+    active, value = close_hook(state, event, call), data.value
     drafts = cast("list[JsonDraft]", value or [])
-    match point:
+    match call.point:
         case "board:engine":
             made = cast("Mapping[str, Any]", value)
-            active = active.changed(fetched={**(active.fetched or {}), "state": made["state"]})
+            active = active.replace(fetched={**(active.fetched or {}), "state": made["state"]})
             return evaluated(compiled, state, active, made["artifacts"], event)
         case "board:publish":
             return _publish(compiled, state, active, drafts)
         case "board:error":
-            state.drop(active.number)
+            state.close_turns(active.number)
             return next_or_quiet(compiled, state)
         case _:
             return _end(state, active)
 
 
-def call_failed(
-    compiled: CompiledWorkflow, state: State, active: Activation, point: str, data: ToolFailed
+def on_hook_failed(
+    compiled: CompiledWorkflow, state: State, event: Event, call: OpenCall, data: ToolFailed
 ) -> list[Command]:
-    """Let the activation fail with its code; what was published stays, whatever came after."""
-    if point == ERROR:
-        state.drop(active.number)
+    """Fail the turn with its code; artifacts that are published stay."""
+    active = close_hook(state, event, call)
+    if call.point == ERROR:
+        state.close_turns(active.number)
         return next_or_quiet(compiled, state)
-    state.put(active.changed(missing=frozenset()))
-    if point == AFTER:
-        return _end(state, state.active[active.number])
+    if call.point == AFTER:
+        return _end(state, active)
     return [Record(TurnFailed(active.agent, data.error, "tool"), active.number)]
 
 
@@ -330,7 +393,7 @@ def _publish(
         try:
             read = read_draft(draft, by=active.agent, partition=partition)
         except ValueError:
-            state.put(active)
+            state.update(active)
             told = f"the visibility of an artifact of the type {draft['type']} cannot be used"
             return [Record(TurnFailed(active.agent, told, "output"), active.number)]
         seen = dumped(read.visibility)
@@ -340,36 +403,99 @@ def _publish(
         done.append({**draft, "id": name})
         made.append(Record(published(rules, state.app, read._replace(id=name)), active.number))
     if rules.agents[active.agent].after_code:
-        return [*made, *_call(state, active.changed(result=done), AFTER)]
+        return [*made, *_call(state, active.replace(result=done), AFTER)]
     return [*made, *_end(state, active)]
 
 
 def _end(state: State, active: Activation) -> list[Command]:
-    state.put(active.changed(stage="ending", missing=frozenset()))
+    state.update(active.replace(stage="ending", missing=frozenset()))
     return [Record(TurnEnded(active.agent), active.number)]
 
 
-def ended(compiled: CompiledWorkflow, state: State, active: Activation) -> list[Command]:
-    """Set what the end of a turn sets, and let the next agents work."""
+def _on_turn_ended(
+    compiled: CompiledWorkflow, state: State, event: Event, _data: TurnEnded
+) -> list[Command]:
+    """Set what the end of a turn sets, and start the next turns."""
+    active = state.active[event.turn]
     count = state.turn_counts.get(active.agent, 0)
     writes = [
         *agent_turn_count(compiled, state.variables, active.agent, count),
         *lifecycle(compiled, state.variables, "after_agent", active.agent),
     ]
-    fired, _ = fire(compiled, state, active.number, writes)
-    state.drop(active.number)
+    commands, _ = fire(compiled, state, active.number, writes)
+    state.close_turns(active.number)
     flushed = documents.write(compiled, state, "on_phase_transition") if state.unwritten else []
-    return [*fired, *flushed, *next_or_quiet(compiled, state)]
+    return [*commands, *flushed, *next_or_quiet(compiled, state)]
 
 
-def failed(
+def on_turn_failed(
     compiled: CompiledWorkflow, state: State, _event: Event, active: Activation, data: TurnFailed
 ) -> list[Command]:
-    """Put down what has come to nothing, and go on with the others."""
+    """Record the delivery as missed, and continue with the others."""
     ids = tuple(it.id for it in active.inputs)
     missed = Record(DeliveryMissed(active.step, ids, "failed", data.error), turn=0)
     if rules_of(compiled).agents[active.agent].error_code:
         state.calls = {k: it for k, it in state.calls.items() if it.turn != active.number}
-        return [missed, *_call(state, active.changed(result=data.error), ERROR)]
-    state.drop(active.number)
+        return [missed, *_call(state, active.replace(result=data.error), ERROR)]
+    state.close_turns(active.number)
     return [missed, *next_or_quiet(compiled, state)]
+
+
+def _on_timer_fired(
+    compiled: CompiledWorkflow, state: State, event: Event, data: TimerFired
+) -> list[Command]:
+    """Do what the timer of a board, or of a trigger, was set for."""
+    if data.id in compiled.triggers.timers:
+        return on_timer_fired(compiled, state, event, data)
+    timer = state.timers[data.id]
+    state.timers = without(state.timers, data.id)
+    return fired(compiled, state, event, timer)
+
+
+def stop(compiled: CompiledWorkflow, state: State, user: str) -> list[Command]:
+    """End the run, and record the deliveries that are not finished."""
+    return over(compiled, state, "cancelled", f"stopped by {user}")
+
+
+def resume(compiled: CompiledWorkflow, state: State) -> list[Command]:
+    """Wake the agents for which artifacts are waiting."""
+    return [] if state.board is None else start_next(compiled, state)
+
+
+def is_paused(_state: State) -> bool:
+    """Tell that a board waits for artifacts when no agent works."""
+    return True
+
+
+def _is_new(state: State, _turn: int, data: ArtifactPublished) -> bool:
+    return state.board is not None and not (data.id and data.id in state.board.ids)
+
+
+def _is_unread(state: State, _turn: int, data: ArtifactArrived) -> bool:
+    return state.board is not None and data.letter not in state.board.ids
+
+
+def _has_begun(state: State, _turn: int, _data: EventData) -> bool:
+    return state.board is not None
+
+
+HANDLERS: Final[Mapping[type[EventData], Handler]] = {
+    RunForked: _on_run_forked,
+    TurnStarted: _on_turn_started,
+    TurnEnded: _on_turn_ended,
+    TimerFired: _on_timer_fired,
+    ArtifactPublished: on_artifact_published,
+    ArtifactArrived: on_artifact_arrived,
+    DeliveryMissed: on_delivery_missed,
+    DeliveryDeferred: _on_delivery_deferred,
+    BatchesFlushed: on_batches_flushed,
+}
+
+EXPECTED: Final[Mapping[type[EventData], Expected]] = {
+    TurnStarted: _may_start,
+    ArtifactPublished: _is_new,
+    ArtifactArrived: _is_unread,
+    DeliveryMissed: _has_begun,
+    DeliveryDeferred: lambda state, turn, _data: turn in state.active,
+    BatchesFlushed: _has_begun,
+}

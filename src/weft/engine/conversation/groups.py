@@ -11,13 +11,11 @@ from dataclasses import replace
 
 from weft.engine.commands import Command, Record, Start
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.conversation.handoffs import stopped
 from weft.engine.conversation.joining import join_values
 from weft.engine.conversation.routing import GroupRules
 from weft.engine.events import Event, Forked, HandedOff, Joined, TimerSet, TurnFailed
-from weft.engine.flow import order as flow
 from weft.engine.state import Activation, Group, Message, OwnValues, State, Timer, without
-from weft.engine.turn.ending import end_run
+from weft.engine.turn.run import end_run, stop_after_turn
 from weft.findings import Json
 
 
@@ -25,8 +23,6 @@ def on_forked(
     compiled: CompiledWorkflow, state: State, event: Event, data: Forked
 ) -> list[Command]:
     """Start the turns of all members, and the time they have."""
-    if state.flow is not None:
-        return flow.forked(compiled, state, event, data)
     group = Group(event.seq, data.name, data.members, len(state.messages))
     state.groups = {**state.groups, event.seq: group}
     state.handoffs_since_turn = 0
@@ -43,7 +39,7 @@ def start_members(group: Group) -> list[Command]:
     return [Start(member, group.fork) for member in group.members[len(group.turns) :]]
 
 
-def take_part(state: State, agent: str, turn: int, fork: int) -> None:
+def join_group(state: State, agent: str, turn: int, fork: int) -> None:
     """Let a turn begin as a member of its group: with words and variables for itself."""
     group = state.groups[fork]
     if agent != group.name:
@@ -54,14 +50,14 @@ def take_part(state: State, agent: str, turn: int, fork: int) -> None:
 
 def replies_of(state: State, fork: int) -> dict[str, Json]:
     """Return what the members of a group came to, by name."""
-    return {it.agent: it.result for it in _done(state, state.groups[fork])}
+    return {it.agent: it.reply for it in _done(state, state.groups[fork])}
 
 
 def member_ended(compiled: CompiledWorkflow, state: State, member: Activation) -> list[Command]:
     """Join, or wait for the other members."""
     group = state.groups[member.fork]
     if member.agent == group.name:  # It has merged what the others said.
-        return [_joined(group, [*_done(state, group), member], _text(member.result))]
+        return [_joined(group, [*_done(state, group), member], _text(member.reply))]
     return _settle(compiled, state, group)
 
 
@@ -71,7 +67,7 @@ def member_failed(
     """Fail with a member, or go on without it."""
     group = state.groups[member.fork]
     rules = compiled.groups[group.name]
-    state.drop(member.number)
+    state.close_turns(member.number)
     if rules.on_failure == "fail" or member.agent == group.name:
         return [end_run(compiled, "failed", f"{error} (in the group {group.name})")]
     group = replace(group, failed={**group.failed, member.number: error})
@@ -83,8 +79,6 @@ def on_joined(
     compiled: CompiledWorkflow, state: State, event: Event, data: Joined
 ) -> list[Command]:
     """Let count what the turns said and set, and hand off."""
-    if state.flow is not None:
-        return flow.joined(compiled, state, data)
     group = state.groups[data.fork]
     turns = [it for it in data.turns if it in state.own]
     if data.text is None:
@@ -93,13 +87,13 @@ def on_joined(
     commands = join_values(compiled, state, turns)
     if data.text is not None:
         state.add_message(Message("agent", data.name, data.text, event.seq))
-    state.drop(*(it.number for it in state.active.values() if it.fork == group.fork))
+    state.close_turns(*(it.number for it in state.active.values() if it.fork == group.fork))
     state.groups = without(state.groups, group.fork)
     state.timers = {key: it for key, it in state.timers.items() if it.owner != group.fork}
     last, streak = state.last_speaker
     state.last_speaker = (data.name, streak + 1 if data.name == last else 1)
     if state.stopping:
-        return [*commands, stopped(compiled)]
+        return [*commands, stop_after_turn(compiled)]
     return [*commands, Record(HandedOff(data.name, compiled.groups[data.name].next, "joined"))]
 
 
@@ -141,11 +135,11 @@ def _settle(compiled: CompiledWorkflow, state: State, group: Group) -> list[Comm
 def _merged(rules: GroupRules, group: Group, done: Sequence[Activation]) -> Command:
     match rules.merge:
         case "majority":
-            votes = [json.dumps(it.result, sort_keys=True) for it in done]
+            votes = [json.dumps(it.reply, sort_keys=True) for it in done]
             most = max(votes, key=votes.count)  # Of several, the first.
             return _joined(group, [done[votes.index(most)]])
         case "collect":
-            return _joined(group, done, _text({it.agent: it.result for it in done}))
+            return _joined(group, done, _text({it.agent: it.reply for it in done}))
         case "custom":
             return Start(group.name, group.fork)
         case _:

@@ -16,7 +16,7 @@ from weft.engine.conversation.routing import (
 )
 from weft.engine.events import ConditionJudged, Event, Forked, HandedOff, RequestOpened
 from weft.engine.state import Judging, State
-from weft.engine.turn.ending import end_run
+from weft.engine.turn.run import end_run, stop_after_turn
 from weft.engine.variables import documents
 from weft.engine.variables.conditions import evaluate
 from weft.engine.variables.triggers import fire, handoff
@@ -88,7 +88,7 @@ def _end_before(
 ) -> Command | None:
     """Return the end of a run that is to have no further turn."""
     if state.stopping:
-        return stopped(compiled)
+        return stop_after_turn(compiled)
     if group is not None and not _has_turns(compiled, state, len(group.members)):
         return _out_of_turns(compiled, state, f": {group.name} would go beyond max_turns")
     if not _has_turns(compiled, state):
@@ -108,7 +108,7 @@ def after_turn(
 ) -> Command:
     """Hand off after a turn."""
     if state.stopping:
-        return stopped(compiled)
+        return stop_after_turn(compiled)
     try:
         route = next(routes_after(compiled.routing, agent, _test(values, verdicts)))
     except ExpressionError as error:
@@ -158,11 +158,6 @@ def _judge(
 ) -> Command:
     state.judging = Judging(agent, scope, rule, state.seq, verdicts)
     return Judge(agent, rule, state.seq)
-
-
-def stopped(compiled: CompiledWorkflow) -> Command:
-    """End a run that was asked to stop when its turn is over."""
-    return end_run(compiled, "cancelled", "stopped on request after the turn")
 
 
 def ask_user(state: State, event: Event, agent: str) -> Command:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from weft.engine.defaults import startup_mode
 from weft.ids import TERMINATE, USER
-from weft.spec.agents import IN_WORDS, Handoff
+from weft.spec.agents import IN_WORDS, REPLY_LIMITS, Agent, Handoff
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import Condition
-from weft.spec.orchestrator import Merge, Orchestrator
+from weft.spec.orchestrator import Merge, Orchestrator, StartupMode
+from weft.spec.variables import Variable
 from weft.spec.workflow import WorkflowSpec
 
 Why: TypeAlias = Literal["rule", "fallback", "pattern", "default", "chosen"]
@@ -209,6 +209,27 @@ def _redundant(spec: WorkflowSpec) -> dict[str, GroupRules]:
     name = REDUNDANT if REDUNDANT not in (*members, evaluator) else f"{REDUNDANT}Agents"
     group = GroupRules(name, tuple(members), evaluator)
     return dict.fromkeys(members, group)
+
+
+def reply_limit(agent: Agent) -> int:
+    """How many replies in a row the agent may give."""
+    return agent.max_consecutive_auto_reply or REPLY_LIMITS[agent.human_interaction]
+
+
+def startup_mode(orchestrator: Orchestrator) -> StartupMode:
+    """Who opens the run: the user, an agent, or nobody a person talks to."""
+    if orchestrator.startup_mode:
+        return orchestrator.startup_mode
+    if orchestrator.trigger.type != "chat":
+        return "BackendOnly"
+    return "UserDriven" if orchestrator.initiated_by == "user" else "AgentDriven"
+
+
+def may_route(variable: Variable) -> bool:
+    """Whether handoff conditions may use the variable."""
+    if variable.routing is not None:
+        return variable.routing
+    return variable.source.type in {"environment", "derived"}
 
 
 def _resting(orchestrator: Orchestrator) -> str:

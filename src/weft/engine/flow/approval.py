@@ -21,7 +21,7 @@ from weft.spec.flow import Approval
 def ask(state: State, event: Event, active: Activation, approval: Approval) -> list[Command]:
     """Ask for approval; the first time its approver, then whoever comes next."""
     level = active.at
-    state.put(active.changed(stage="approval"))
+    state.update(active.replace(stage="approval"))
     asked = approval.escalate[level - 1] if level else approval
     payload: dict[str, Json] = {
         "step": approval.name,
@@ -62,7 +62,7 @@ def expired(
     active = state.active[request.turn]
     node = cast("ApprovalPlan", plan_of(compiled).nodes[active.step])
     if active.at < len(node.approval.escalate):
-        return ask(state, event, active.changed(at=active.at + 1), node.approval)
+        return ask(state, event, active.replace(at=active.at + 1), node.approval)
     if node.approval.default is not None:
         return _decided(compiled, state, active, node.approval.default, "since nobody answered")
     if node.on_timeout:
@@ -91,7 +91,7 @@ def _decided(
 
 
 def _leave(state: State, active: Activation, route: dict[str, Json] | None) -> list[Command]:
-    state.put(active.changed(stage="ending", result=route))
+    state.update(active.replace(stage="ending", result=route))
     return [Record(TurnEnded(active.agent), active.number)]
 
 

@@ -12,13 +12,12 @@ from typing import Final, Literal, cast
 
 from weft.engine.commands import Command, Record, Start
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.conversation.handoffs import stopped
 from weft.engine.events import Branched, Event, TimerSet, TurnFailed
-from weft.engine.flow.lanes import flow_of, lane_of, plan_of, put_lane, values_in
+from weft.engine.flow.lanes import flow_of, lane_of, plan_of, set_lane, values_in
 from weft.engine.flow.plan import JOIN, ForkPlan, NodePlan, PathPlan, StepPlan
 from weft.engine.flow.state import Done, Failing, FailureStage, FlowState, Lane, StepRun, Wait
 from weft.engine.state import Activation, State, without
-from weft.engine.turn.ending import end_run, let_go
+from weft.engine.turn.run import close_all, end_run, stop_after_turn
 from weft.findings import Json
 from weft.spec.flow import AgentWork, Retry
 
@@ -61,7 +60,7 @@ def turn_failed(
 ) -> list[Command]:
     """Try again, or handle the failure. What the attempt has set does not count."""
     run = cast("StepRun", active.flow)
-    state.drop(active.number)
+    state.close_turns(active.number)
     step = plan_of(compiled).nodes[active.step]
     retry = step.step.retry if isinstance(step, StepPlan) and not run.undoes else None
     more = retry is not None and run.attempt < retry.attempts and data.kind not in _FINAL
@@ -130,7 +129,7 @@ def give_up(compiled: CompiledWorkflow, state: State, lane: Lane) -> list[Comman
     timer, wait = next((key, it) for key, it in at.waits.items() if it.lane == lane.key)
     state.flow = replace(at, waits=without(at.waits, timer))
     state.timers = without(state.timers, timer)
-    put_lane(state, replace(lane, deadline=""))
+    set_lane(state, replace(lane, deadline=""))
     turn = int(timer.removeprefix(RETRY))
     last = Activation("", turn, step=name, flow=StepRun(lane.key, wait.attempt - 1))
     failure = context_of(state, last, "TimeoutError", told)
@@ -141,7 +140,7 @@ def _forget_deadline(state: State, key: str) -> None:
     lane = lane_of(state, key)
     if lane.deadline:
         state.timers = without(state.timers, lane.deadline)
-        put_lane(state, replace(lane, deadline=""))
+        set_lane(state, replace(lane, deadline=""))
 
 
 def fail(
@@ -252,7 +251,7 @@ def over(compiled: CompiledWorkflow, state: State, key: str) -> list[Command]:
 
 
 def _at(state: State, lane: Lane, failing: Failing, stage: FailureStage = "path") -> None:
-    put_lane(state, replace(lane, failing=replace(failing, stage=stage)))
+    set_lane(state, replace(lane, failing=replace(failing, stage=stage)))
 
 
 def rest(compiled: CompiledWorkflow, state: State) -> list[Command]:
@@ -265,12 +264,12 @@ def rest(compiled: CompiledWorkflow, state: State) -> list[Command]:
 def cancel(compiled: CompiledWorkflow, state: State, reason: str = "") -> list[Command]:
     """Break off what is under way; undo what was done, if the flow wants that."""
     if not plan_of(compiled).spec.compensate_on_cancel:
-        return [end_run(compiled, "cancelled", reason)] if reason else [stopped(compiled)]
+        return [end_run(compiled, "cancelled", reason)] if reason else [stop_after_turn(compiled)]
     told = reason or "stopped on request after the turn"
     plan = plan_of(compiled)
     found = (it for it in _undoable(state) if _is_undone(plan.nodes[it.step]))
     done = sorted((it for it in found if it.turn), key=lambda it: it.turn)
-    let_go(state)
+    close_all(state)
     state.flow = FlowState({"": Lane(done=tuple(done))})
     failing = Failing("", 0, told, {"message": told}, outcome="cancelled")
     return _undo_all(compiled, state, lane_of(state, ""), failing)
@@ -308,8 +307,8 @@ def stop(compiled: CompiledWorkflow, state: State, user: str) -> list[Command]:
         key = cast("StepRun", active.flow).lane
         lane = lane_of(state, key)
         begun = Done(active.number, active.step, values_in(state, key))
-        put_lane(state, replace(lane, done=(*lane.done, begun)))
-    state.drop(*(it.number for it in working))
+        set_lane(state, replace(lane, done=(*lane.done, begun)))
+    state.close_turns(*(it.number for it in working))
     return []
 
 

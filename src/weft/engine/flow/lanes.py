@@ -31,7 +31,7 @@ def lane_of(state: State, key: str) -> Lane:
     return flow_of(state).lanes[key]
 
 
-def put_lane(state: State, lane: Lane) -> None:
+def set_lane(state: State, lane: Lane) -> None:
     """Keep a lane as it is now."""
     state.flow = flow_of(state).with_lane(lane)
 
@@ -67,7 +67,7 @@ def set_values(
     set_by = {name: seq for name, (_, seq) in found.items()}
     if key:
         lane = lane_of(state, key)
-        put_lane(
+        set_lane(
             state,
             replace(lane, values={**lane.values, **values}, set_by={**lane.set_by, **set_by}),
         )

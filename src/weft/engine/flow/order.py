@@ -13,7 +13,7 @@ from weft.engine.flow.lanes import (
     flow_of,
     lane_of,
     plan_of,
-    put_lane,
+    set_lane,
     set_values,
     values_in,
 )
@@ -29,9 +29,9 @@ from weft.engine.flow.plan import (
     RepeatPlan,
     StepPlan,
 )
-from weft.engine.flow.state import FlowState, ForkRun, Lane, PathStatus
+from weft.engine.flow.state import ForkRun, Lane, PathStatus
 from weft.engine.state import State, Timer, without
-from weft.engine.turn.ending import end_run
+from weft.engine.turn.run import end_run
 from weft.engine.variables.conditions import evaluate, same, value_at
 from weft.errors import ExpressionError
 from weft.findings import Json
@@ -39,15 +39,9 @@ from weft.spec.conditions import Condition, Name
 from weft.spec.flow import AgentWork
 
 
-def begin(compiled: CompiledWorkflow, state: State) -> list[Command]:
-    """Begin with the first step."""
-    state.flow = FlowState()
-    return go(compiled, state, "", plan_of(compiled).first)
-
-
 def go(compiled: CompiledWorkflow, state: State, key: str, target: str) -> list[Command]:
     """Go on at a place in a lane."""
-    put_lane(state, lane_of(state, key).changed(at=target))
+    set_lane(state, lane_of(state, key).replace(at=target))
     if state.stopping and lane_of(state, key).failing is None:
         return flow_failure.rest(compiled, state)
     if target.startswith("/"):
@@ -106,7 +100,7 @@ def _entered(
 ) -> list[Command]:
     """Begin a loop; one that is in another begins anew each time."""
     lane = lane_of(state, key)
-    put_lane(state, replace(lane, loops={**lane.loops, name: 1}))
+    set_lane(state, replace(lane, loops={**lane.loops, name: 1}))
     return go(compiled, state, key, first)
 
 
@@ -131,18 +125,20 @@ def on_branched(
     """Go on where the branch leads."""
     lane = lane_of(state, data.lane)
     if data.why == "again":
-        put_lane(
+        set_lane(
             state, replace(lane, loops={**lane.loops, data.source: lane.loops[data.source] + 1})
         )
     elif data.why in ("done", "limit"):
-        put_lane(state, replace(lane, loops=without(lane.loops, data.source)))
+        set_lane(state, replace(lane, loops=without(lane.loops, data.source)))
     return go(compiled, state, data.lane, data.target)
 
 
 # -- side by side
 
 
-def forked(compiled: CompiledWorkflow, state: State, event: Event, data: Forked) -> list[Command]:
+def on_forked(
+    compiled: CompiledWorkflow, state: State, event: Event, data: Forked
+) -> list[Command]:
     """Begin all paths of a fork, each with the variables for itself."""
     plan = cast("ForkPlan", plan_of(compiled).nodes[data.name])
     flow, base = flow_of(state), values_in(state, data.lane)
@@ -167,7 +163,7 @@ def _path_ended(compiled: CompiledWorkflow, state: State, key: str) -> list[Comm
     if lane.failing is not None:
         result = "recovered" if lane.failing.stage == "recovery" else "failed"
     failure = lane.failing.failure if lane.failing is not None else None
-    put_lane(state, replace(lane, result=result, failure=failure, failing=None, at=""))
+    set_lane(state, replace(lane, result=result, failure=failure, failing=None, at=""))
     if state.stopping:
         return flow_failure.rest(compiled, state)
     flow = flow_of(state)
@@ -179,7 +175,9 @@ def _path_ended(compiled: CompiledWorkflow, state: State, key: str) -> list[Comm
     return [Record(Joined(run.name, lane.fork, (), results=results), turn=0)]
 
 
-def joined(compiled: CompiledWorkflow, state: State, data: Joined) -> list[Command]:
+def on_joined(
+    compiled: CompiledWorkflow, state: State, _event: Event, data: Joined
+) -> list[Command]:
     """Let count what the paths have set, and go on after them."""
     flow = flow_of(state)
     run = flow.forks[data.fork]
@@ -190,7 +188,7 @@ def joined(compiled: CompiledWorkflow, state: State, data: Joined) -> list[Comma
     parent = lane_of(state, run.lane)
     # In the order of the paths: which was faster makes no difference to what is undone first.
     steps = [done for it in kept for done in it.done]
-    put_lane(
+    set_lane(
         state,
         replace(
             parent,
@@ -270,9 +268,11 @@ def late(compiled: CompiledWorkflow, state: State, timer: Timer) -> list[Command
     return flow_failure.give_up(compiled, state, lane)
 
 
-def resting(compiled: CompiledWorkflow, state: State) -> list[Command]:
-    """Return what is to be begun where a journal was cut between two steps."""
-    flow = flow_of(state)
+def resume(compiled: CompiledWorkflow, state: State) -> list[Command]:
+    """Return the steps that are due where a journal was cut between two of them."""
+    if state.flow is None:
+        return []
+    flow = state.flow
     busy = {it.flow.lane for it in state.active.values() if it.flow is not None}
     busy |= {it.lane for it in flow.forks.values()} | {it.lane for it in flow.waits.values()}
     idle = [it for it in flow.lanes.values() if it.key not in busy and it.result is None]

@@ -88,7 +88,7 @@ class Lane:
     #: What agents have been told and said in earlier steps, by agent.
     threads: Mapping[str, Log[Any]] = field(default_factory=dict[str, Log[Any]])
 
-    def changed(self, **changes: Unpack[LaneChanges]) -> "Lane":
+    def replace(self, **changes: Unpack[LaneChanges]) -> "Lane":
         """Return the lane as it is afterwards. `replace` would set every field one by one."""
         twin: Lane = object.__new__(Lane)
         object.__setattr__(twin, "__dict__", self.__dict__ | changes)

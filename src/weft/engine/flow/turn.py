@@ -3,19 +3,29 @@
 What an attempt sets is its own until it has ended: one that fails has changed nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from weft.engine.commands import Assemble, Command, Fetch, Record
-from weft.engine.compiled import CompiledWorkflow
+from weft.engine.commands import Command, Fetch, Record
+from weft.engine.compiled import CompiledWorkflow, Expected, Handler
 from weft.engine.events import (
+    EDIT,
     Branched,
+    ContextFetched,
     Event,
+    EventData,
+    Forked,
+    Joined,
     ModelReplied,
+    RequestAnswered,
+    RequestExpired,
+    RunStarted,
+    TimerFired,
     TimerSet,
     ToolCalled,
     ToolFailed,
+    ToolReturned,
     TurnEnded,
     TurnFailed,
     TurnStarted,
@@ -24,20 +34,56 @@ from weft.engine.events import (
 from weft.engine.events.codec import read_json, unfenced
 from weft.engine.flow import approval as flow_approval
 from weft.engine.flow import failure as flow_failure
-from weft.engine.flow import order as flow
-from weft.engine.flow.lanes import lane_of, plan_of, put_lane, set_values, values_in
-from weft.engine.flow.plan import ApprovalPlan, StepPlan, role_of
+from weft.engine.flow.failure import stop
+from weft.engine.flow.lanes import (
+    edit_lanes,
+    lane_of,
+    plan_of,
+    set_lane,
+    set_values,
+    values_in,
+)
+from weft.engine.flow.order import go, late, on_branched, on_forked, on_joined, resume
+from weft.engine.flow.plan import ApprovalPlan, StepPlan
+from weft.engine.flow.plan import role_of as step_role
 from weft.engine.flow.reading import filled, step_of, work_of
-from weft.engine.flow.state import Done, StepRun
+from weft.engine.flow.state import Done, FlowState, StepRun
 from weft.engine.log import Log
-from weft.engine.state import Activation, Message, OwnValues, State, without
+from weft.engine.state import Activation, Message, OpenCall, OwnValues, State, without
+from weft.engine.turn.calls import close_request, on_request_answered, on_request_expired
+from weft.engine.turn.hooks import close_hook
+from weft.engine.turn.model_calls import assemble
+from weft.engine.turn.run import on_timer_fired, prepare
 from weft.engine.variables.access import write_error
 from weft.engine.variables.conditions import evaluate, same
 from weft.engine.variables.triggers import agent_text, fire
+from weft.engine.variables.values import on_variable_set
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.spec.flow import AgentWork, Step
 from weft.spec.type_meaning import validation_error
+
+#: What a mode has; see TurnMode.
+__all__ = [
+    "EXPECTED",
+    "HANDLERS",
+    "ask_again",
+    "fetch_of",
+    "is_paused",
+    "on_fetch_failed",
+    "on_fetched",
+    "on_hook_failed",
+    "on_hook_returned",
+    "on_reply",
+    "on_turn_failed",
+    "read_reply",
+    "resume",
+    "resume_turn",
+    "role_of",
+    "start_run",
+    "start_turns",
+    "stop",
+]
 
 #: The calls of code that a step makes, and what begins their names.
 STEP: Final = "flow:step"
@@ -48,15 +94,39 @@ POINTS: Final = frozenset({STEP, APPLY})
 FLOW: Final = "flow"
 
 
-def start(
+def start_run(
+    compiled: CompiledWorkflow,
+    state: State,
+    _event: Event,
+    _data: RunStarted,
+    values: Mapping[str, Json],
+) -> list[Command]:
+    """Prepare the run, or begin with the first step."""
+    if compiled.prepares:
+        return prepare(compiled, state)
+    return start_turns(compiled, state, values, "")
+
+
+def start_turns(
+    compiled: CompiledWorkflow, state: State, _values: Mapping[str, Json], _agent: str
+) -> list[Command]:
+    """Begin with the first step."""
+    state.flow = FlowState()
+    return go(compiled, state, "", plan_of(compiled).first)
+
+
+def _may_start(state: State, _turn: int, data: TurnStarted) -> bool:
+    return state.flow is not None and data.lane in state.flow.lanes
+
+
+def _on_turn_started(
     compiled: CompiledWorkflow, state: State, event: Event, data: TurnStarted
 ) -> list[Command]:
     """Begin an attempt with the values as they are in its lane."""
     number = event.turn
     run = StepRun(data.lane, data.attempt, data.undoes)
     active = Activation(data.agent, number, step=data.step, seq=event.seq, flow=run)
-    state.turns = number
-    state.turn_counts = {**state.turn_counts, data.agent: state.turn_counts.get(data.agent, 0) + 1}
+    state.count_turn(data.agent, number)
     state.own = {**state.own, number: OwnValues(values_in(state, data.lane), {})}
     state.threads = {**state.threads, number: Log[Message]()}
     node = plan_of(compiled).nodes[data.step]
@@ -66,13 +136,13 @@ def start(
     begun = data.attempt == 1 and not data.undoes
     fault = _guard_fault(step, state.values_of(number)) if begun else None
     if fault is not None:
-        state.put(active)
+        state.update(active)
         return [_failed(state, active, "StateError", fault, "guard")]
     timers = _deadline(state, event, data.lane, step.step) if begun else []
-    active = active.changed(stage="fetching")
+    active = active.replace(stage="fetching")
     fetch = fetch_of(compiled, active)
     if fetch.flow or fetch.names:
-        state.put(active)
+        state.update(active)
         return [*timers, fetch]
     return [*timers, *_work(compiled, state, active)]
 
@@ -95,7 +165,7 @@ def _deadline(state: State, event: Event, key: str, step: Step) -> list[Command]
     if step.timeout_seconds is None:
         return []
     timer = f"step:{event.turn}"
-    put_lane(state, replace(lane_of(state, key), deadline=timer))
+    set_lane(state, replace(lane_of(state, key), deadline=timer))
     at = event.at + round(step.timeout_seconds * 1000)
     return [Record(TimerSet(timer, at, "flow"), turn=0)]
 
@@ -109,7 +179,7 @@ def fetch_of(compiled: CompiledWorkflow, active: Activation) -> Fetch:
         names = (*names, *compiled.agents[work.agent].on_demand)
         coded = work.step is not None
     shows = step.context is not None and not _undoes(active)
-    agent = role(compiled, active) if isinstance(work, AgentWork) else active.agent
+    agent = role_of(compiled, active) if isinstance(work, AgentWork) else active.agent
     return Fetch(agent, active.number, names, servers=False, seq=active.seq, flow=coded or shows)
 
 
@@ -117,47 +187,58 @@ def _undoes(active: Activation) -> bool:
     return active.flow is not None and active.flow.undoes > 0
 
 
-def fetched(
-    compiled: CompiledWorkflow, state: State, event: Event, found: Mapping[str, Json]
+def on_fetched(
+    compiled: CompiledWorkflow,
+    state: State,
+    _event: Event,
+    active: Activation,
+    data: ContextFetched,
 ) -> list[Command]:
-    """Go on with what was put together for the attempt."""
-    given = cast("Mapping[str, Json]", found.get(FLOW) or {})
-    return _work(compiled, state, state.active[event.turn].changed(fetched=given))
+    """Continue with what was assembled for the attempt."""
+    given = cast("Mapping[str, Json]", data.found.get(FLOW) or {})
+    return _work(compiled, state, active.replace(fetched=given))
 
 
-def unprepared(state: State, active: Activation, found: Mapping[str, Json], told: str) -> Command:
-    """Let an attempt fail whose context could not be put together."""
-    given = cast("Mapping[str, Any]", found.get(FLOW) or {})
+def on_fetch_failed(
+    state: State, active: Activation, data: ContextFetched, told: str
+) -> list[Command]:
+    """Fail an attempt whose context could not be assembled."""
+    given = cast("Mapping[str, Any]", data.found.get(FLOW) or {})
     raised = cast("Mapping[str, Any]", given.get("exception") or {})
     type_, stack = str(raised.get("type", "source")), str(raised.get("stack", ""))
     message = str(raised.get("message", told))
     failure = flow_failure.context_of(state, active, type_, message, stack)
-    return Record(TurnFailed(active.agent, told, "source", failure))
+    return [Record(TurnFailed(active.agent, told, "source", failure))]
 
 
-def role(_compiled: CompiledWorkflow, active: Activation) -> str:
-    """Return as what an agent works at a step."""
-    return role_of(active.agent, active.step, undoes=_undoes(active))
+def role_of(_compiled: CompiledWorkflow, active: Activation) -> str:
+    """Return the role of an agent at a step."""
+    return step_role(active.agent, active.step, undoes=_undoes(active))
 
 
-def reopened(
-    _compiled: CompiledWorkflow, active: Activation, waiting: Sequence[str]
+def ask_again(
+    compiled: CompiledWorkflow, state: State, active: Activation, _values: Mapping[str, Json]
 ) -> list[Command]:
-    """Return the call that is to be recorded next where a fork was cut before it."""
+    """Ask the model of the step again."""
+    return assemble(compiled, state, active)
+
+
+def resume_turn(_compiled: CompiledWorkflow, state: State, active: Activation) -> list[Command]:
+    """Return the call that an attempt waits for, where a journal was cut before it."""
     points = {f"step-{active.number}": STEP, f"apply-{active.number}": APPLY}
+    waiting = [id_ for id_ in active.missing if id_ not in state.calls]
     return [_call(active, id_, points[id_]) for id_ in waiting if id_ in points]
 
 
 def _work(compiled: CompiledWorkflow, state: State, active: Activation) -> list[Command]:
     if isinstance(work_of(compiled, active), AgentWork):
-        state.put(active.changed(stage="assembling"))
-        return [Assemble(role(compiled, active), active.number, active.call)]
+        return assemble(compiled, state, active)
     return _called(state, active, STEP)
 
 
 def _called(state: State, active: Activation, point: str) -> list[Command]:
     id_ = f"{point.removeprefix('flow:')}-{active.number}"
-    state.put(active.changed(stage="tools", missing=frozenset({id_}), shown=None))
+    state.update(active.replace(stage="tools", missing=frozenset({id_}), shown=None))
     return [_call(active, id_, point)]
 
 
@@ -182,7 +263,7 @@ def read_reply(
     return (None, fault) if fault else (value, None)
 
 
-def replied(
+def on_reply(
     compiled: CompiledWorkflow,
     state: State,
     event: Event,
@@ -191,6 +272,7 @@ def replied(
     output: Json,
 ) -> list[Command]:
     """Let code apply the reply, or set what it says."""
+    state.say(active.agent, data.text, event)
     if _is_overdue(state, active, event):
         return [flow_failure.overdue(compiled, state, active)]
     values = state.values_of(active.number)
@@ -203,7 +285,7 @@ def replied(
         "output": output,
         "usage": {**usage, "cost_usd": data.usage.cost_usd},
     }
-    active = active.changed(result=result)
+    active = active.replace(result=result)
     work = cast("AgentWork", work_of(compiled, active))
     if work.step is not None:
         return [*fired, *_called(state, active, APPLY)]
@@ -222,18 +304,14 @@ def _changes(
     return set_, fields.get("confidence")
 
 
-def returned(
-    compiled: CompiledWorkflow,
-    state: State,
-    active: Activation,
-    _point: str,
-    value: Json,
-    event: Event,
+def on_hook_returned(
+    compiled: CompiledWorkflow, state: State, event: Event, call: OpenCall, data: ToolReturned
 ) -> list[Command]:
-    """Take what code returned: what it sets, and how sure it is."""
+    """Take the result of code: the values it sets, and its confidence."""
+    active = close_hook(state, event, call)
     if _is_overdue(state, active, event):
         return [flow_failure.overdue(compiled, state, active)]
-    made = cast("Mapping[str, Any]", value)
+    made = cast("Mapping[str, Any]", data.value)
     return _finish(compiled, state, active, made["set"], made.get("confidence"))
 
 
@@ -246,11 +324,11 @@ def _is_overdue(state: State, active: Activation, event: Event) -> bool:
     return timer is not None and event.at > timer.at
 
 
-def call_failed(
-    _compiled: CompiledWorkflow, state: State, active: Activation, _point: str, data: ToolFailed
+def on_hook_failed(
+    _compiled: CompiledWorkflow, state: State, event: Event, call: OpenCall, data: ToolFailed
 ) -> list[Command]:
-    """Let the attempt fail with its code."""
-    state.put(active.changed(missing=frozenset()))
+    """Fail the attempt with its code."""
+    active = close_hook(state, event, call)
     told = data.exception or {}
     message = str(told.get("message", data.error))
     type_, stack = str(told.get("type", data.kind)), str(told.get("stack", ""))
@@ -266,23 +344,23 @@ def _finish(
     confidence: Json,
 ) -> list[Command]:
     """Set what an attempt has changed, if all of it fits and it is sure enough."""
-    active = active.changed(missing=frozenset(), shown=None)
+    active = active.replace(missing=frozenset(), shown=None)
     values, writes = state.values_of(active.number), list[Command]()
     for name, change in changes.items():
         value = _applied(compiled, values, name, change)
         fault = write_error(compiled, values, name, value, active.step, active.agent)
         if fault is not None:
-            state.put(active)
+            state.update(active)
             return [_failed(state, active, "ValueError", f"{active.step}: {fault}", "output")]
         if not same(values.get(name), value):
             writes.append(Record(VariableSet(name, value, f"step:{active.step}"), active.number))
     unsure = None if _undoes(active) else _unsure(step_of(compiled, active), confidence)
     target = plan_of(compiled).step(active.step).unsure if unsure else ""
     if unsure and not target:
-        state.put(active)
+        state.update(active)
         return [_failed(state, active, "LowConfidence", unsure, "unsure")]
     result: dict[str, Json] | None = {"to": target, "why": "unsure"} if target else None
-    state.put(active.changed(stage="ending", result=result))
+    state.update(active.replace(stage="ending", result=result))
     return [*writes, Record(TurnEnded(active.agent), active.number)]
 
 
@@ -317,8 +395,11 @@ def _failed(state: State, active: Activation, error: str, told: str, kind: Any) 
     return Record(TurnFailed(active.agent, told, kind, failure), active.number)
 
 
-def ended(compiled: CompiledWorkflow, state: State, active: Activation) -> list[Command]:
-    """Let count what the attempt has set, and go on."""
+def _on_turn_ended(
+    compiled: CompiledWorkflow, state: State, event: Event, _data: TurnEnded
+) -> list[Command]:
+    """Apply the values of the attempt to its lane, and continue."""
+    active = state.active[event.turn]
     run = cast("StepRun", active.flow)
     key, own = run.lane, state.own[active.number]
     found = {name: (own.values[name], seq) for name, seq in own.set_by.items()}
@@ -326,18 +407,18 @@ def ended(compiled: CompiledWorkflow, state: State, active: Activation) -> list[
     lane = held = lane_of(state, key)
     if lane.deadline and not run.undoes:
         state.timers = without(state.timers, lane.deadline)
-        lane = lane.changed(deadline="")
+        lane = lane.replace(deadline="")
     node = plan_of(compiled).nodes[active.step]
     counts = lane.failing is None or lane.failing.stage == "recovery"
     if isinstance(node, StepPlan) and node.step.compensate is not None and counts:
         done = Done(active.number, active.step, values_in(state, key))
-        lane = lane.changed(done=(*lane.done, done))
+        lane = lane.replace(done=(*lane.done, done))
     if active.agent in plan_of(compiled).remembered and not run.undoes:
         kept = _kept(compiled, state, active)
-        lane = lane.changed(threads={**lane.threads, active.agent: kept})
+        lane = lane.replace(threads={**lane.threads, active.agent: kept})
     if lane is not held:
-        put_lane(state, lane)
-    state.drop(active.number)
+        set_lane(state, lane)
+    state.close_turns(active.number)
     if run.undoes:
         return [*commands, *flow_failure.undone(compiled, state, key)]
     return [*commands, *_onward(compiled, state, active, key, node)]
@@ -349,7 +430,7 @@ def _onward(
     route = cast("Mapping[str, Any] | None", active.result)
     if route is not None:
         return [Record(Branched(active.step, route["to"], route["why"], key), turn=0)]
-    return flow.go(compiled, state, key, cast("StepPlan | ApprovalPlan", node).next)
+    return go(compiled, state, key, cast("StepPlan | ApprovalPlan", node).next)
 
 
 def _kept(compiled: CompiledWorkflow, state: State, active: Activation) -> Log[Message]:
@@ -364,8 +445,73 @@ def _kept(compiled: CompiledWorkflow, state: State, active: Activation) -> Log[M
     return thread.added(asked, *state.threads[active.number])
 
 
-def failed(
+def on_turn_failed(
     compiled: CompiledWorkflow, state: State, event: Event, active: Activation, data: TurnFailed
 ) -> list[Command]:
     """Try again, or handle the failure."""
     return flow_failure.turn_failed(compiled, state, event, active, data)
+
+
+def _on_request_answered(
+    compiled: CompiledWorkflow, state: State, event: Event, data: RequestAnswered
+) -> list[Command]:
+    """Continue with the decision of an approver, or with the answer to a tool."""
+    if state.requests[data.id].call is not None:
+        return on_request_answered(compiled, state, event, data)
+    return flow_approval.answered(
+        compiled, state, close_request(state, data.id), data.value, data.user
+    )
+
+
+def _on_request_expired(
+    compiled: CompiledWorkflow, state: State, event: Event, data: RequestExpired
+) -> list[Command]:
+    """Ask the next approver, or handle the question of a tool that has expired."""
+    if state.requests[data.id].call is not None:
+        return on_request_expired(compiled, state, event, data)
+    return flow_approval.expired(compiled, state, event, close_request(state, data.id))
+
+
+def _on_timer_fired(
+    compiled: CompiledWorkflow, state: State, event: Event, data: TimerFired
+) -> list[Command]:
+    """Make the next attempt, end a late one, or set what a trigger sets."""
+    if data.id in compiled.triggers.timers:
+        return on_timer_fired(compiled, state, event, data)
+    timer = state.timers[data.id]
+    state.timers = without(state.timers, data.id)
+    return late(compiled, state, timer)
+
+
+def _on_variable_set(
+    compiled: CompiledWorkflow, state: State, event: Event, data: VariableSet
+) -> list[Command]:
+    """Set a variable; what a fork of the run edits also counts in lanes that have begun."""
+    commands = on_variable_set(compiled, state, event, data)
+    if data.writer == EDIT and state.flow is not None:
+        edit_lanes(state, data)
+    return commands
+
+
+def is_paused(state: State) -> bool:
+    """Tell whether a run waits for the time of a next attempt."""
+    return state.flow is not None and bool(state.flow.waits)
+
+
+HANDLERS: Final[Mapping[type[EventData], Handler]] = {
+    TurnStarted: _on_turn_started,
+    TurnEnded: _on_turn_ended,
+    Forked: on_forked,
+    Joined: on_joined,
+    Branched: on_branched,
+    RequestAnswered: _on_request_answered,
+    RequestExpired: _on_request_expired,
+    TimerFired: _on_timer_fired,
+    VariableSet: _on_variable_set,
+}
+
+EXPECTED: Final[Mapping[type[EventData], Expected]] = {
+    TurnStarted: _may_start,
+    Joined: lambda state, _turn, data: state.flow is not None and data.fork in state.flow.forks,
+    Branched: lambda state, _turn, data: state.flow is not None and data.lane in state.flow.lanes,
+}

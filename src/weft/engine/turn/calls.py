@@ -1,28 +1,33 @@
-"""Tool calls: begun, returned, failed; the model goes on when all of a reply are done."""
+"""Tool calls and questions to persons: opened, answered or failed, and closed."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 
 from weft.engine.commands import CallTool, Command, Record
-from weft.engine.compiled import CompiledWorkflow
-from weft.engine.conversation.routing import Route
+from weft.engine.compiled import CompiledWorkflow, Values
 from weft.engine.events import (
     Event,
     ModelConsulted,
-    OutputRefused,
+    RequestAnswered,
+    RequestExpired,
+    RequestOpened,
     SurfaceShown,
     ToolCalled,
     ToolFailed,
     ToolReturned,
-    TurnEnded,
     TurnFailed,
 )
-from weft.engine.state import Activation, GivenAnswer, Message, OpenCall, State, without
-from weft.engine.turn.activations import next_call
+from weft.engine.state import GivenAnswer, Message, OpenCall, Request, State, without
+from weft.engine.turn import run
 from weft.engine.turn.hook_points import HANDOFF
-from weft.engine.turn.lifecycle import finish, point_failed, point_returned
-from weft.engine.variables.triggers import fire, tool_call, tool_failed, tool_response
+from weft.engine.turn.model_calls import next_call
+from weft.engine.variables.triggers import (
+    fire,
+    tool_call,
+    tool_failed,
+    tool_response,
+    ui_response,
+)
 from weft.findings import Json
 
 
@@ -47,51 +52,57 @@ def on_tool_called(
 def on_tool_returned(
     compiled: CompiledWorkflow, state: State, event: Event, data: ToolReturned
 ) -> list[Command]:
-    """Set what the result sets, and give it to the agent."""
-    call, active = state.calls[data.id], state.active[event.turn]
-    if call.point == HANDOFF:
-        target = compiled.agents[active.agent].targets[call.tool]
-        state.put(active.changed(route=Route(target, "chosen")))
-    elif call.point:
-        return point_returned(compiled, state, event, call, data)
-    if call.auto and compiled.agents[active.agent].function is not None:
-        state.put(active.changed(result=data.value))
+    """Give the result to the model that asked for it; other calls belong to the run or the mode."""
+    call = state.calls[data.id]
+    if not (call.point or call.auto):
+        return finish_call(compiled, state, event, call, data.value)
+    if event.turn:
+        return compiled.mode.on_hook_returned(compiled, state, event, call, data)
+    return run.on_hook_returned(compiled, state, event, call, data)
+
+
+def finish_call(
+    compiled: CompiledWorkflow, state: State, event: Event, call: OpenCall, value: Json
+) -> list[Command]:
+    """Set what the result sets, and give it to the model that asked for the call."""
     values = state.values_of(event.turn)
-    writes = tool_response(compiled, values, call.tool, data.value)
+    writes = tool_response(compiled, values, call.tool, value)
     fired, seen = fire(compiled, state, event.turn, writes)
-    done = _done(compiled, state, event, data.id, _text(data.value), seen)
-    return [*fired, *done]
+    return [*fired, *_tell_model(compiled, state, event, call.id, _text(value), seen)]
 
 
 def on_tool_failed(
     compiled: CompiledWorkflow, state: State, event: Event, data: ToolFailed
 ) -> list[Command]:
-    """Tell the agent why there is no result.
-
-    No model has asked for the call of an automatic tool: the reply is refused that it was made
-    with, if the tool wants another one, and else the turn has failed.
-    """
+    """Tell the model why there is no result, or fail the turn if the tool is declared so."""
     call, active = state.calls.get(data.id), state.active[event.turn]
-    if call is not None and call.point:
-        return point_failed(compiled, state, event, call, data)
+    if call is not None and (call.point or call.auto):
+        if event.turn:
+            return compiled.mode.on_hook_failed(compiled, state, event, call, data)
+        return run.on_hook_failed(compiled, state, event, call, data)
     tool = _asked_for(state, event.turn, data.id) if call is None else call.tool
     values = state.values_of(event.turn)
     fired, seen = fire(compiled, state, event.turn, tool_failed(compiled, values, tool, data))
-    rules = compiled.agents[active.agent]
-    if call is None or not call.auto:
-        declared = rules.tools.get(tool)
-        if declared and declared.on_error == "fail" and data.kind in ("error", "timeout"):
-            error = f"the tool {tool} of {active.agent} failed: {data.error}"
-            return [*fired, Record(TurnFailed(active.agent, error, "tool"))]
-        told = f"error: {data.error}"
-        return [*fired, *_done(compiled, state, event, data.id, told, seen)]
-    if rules.function is not None:
-        error = f"{call.tool} did not merge what {active.agent} said: {data.error}"
+    declared = compiled.agents[active.agent].tools.get(tool)
+    if declared and declared.on_error == "fail" and data.kind in ("error", "timeout"):
+        error = f"the tool {tool} of {active.agent} failed: {data.error}"
         return [*fired, Record(TurnFailed(active.agent, error, "tool"))]
-    if data.kind == "retry":
-        return [*fired, *_send_back(state, active, call, data.error)]
-    error = f"the automatic tool {call.tool} gave no result: {data.error}"
-    return [*fired, Record(TurnFailed(active.agent, error, "tool"))]
+    text = f"error: {data.error}"
+    return [*fired, *_tell_model(compiled, state, event, data.id, text, seen)]
+
+
+def _tell_model(
+    compiled: CompiledWorkflow, state: State, event: Event, id_: str, text: str, values: Values
+) -> list[Command]:
+    """Add a result to the conversation; ask the model again when it was the last of a reply."""
+    active = state.active[event.turn]
+    active = active.replace(missing=active.missing - {id_})
+    call = state.calls.get(id_)
+    if call is not None:
+        state.close_call(call)
+    state.add_message(Message("tool", active.agent, text, event.seq, call=id_), event.turn)
+    state.update(active)
+    return [] if active.missing else next_call(compiled, state, active, values)
 
 
 def on_model_consulted(
@@ -127,43 +138,77 @@ def call_of(agent: str, call: OpenCall) -> CallTool:
     )
 
 
-def _send_back(state: State, active: Activation, call: OpenCall, fault: str) -> list[Command]:
-    """Refuse the reply a call was made with, as if it did not fit its model."""
-    _close(state, call)
-    missing = frozenset[str]()
-    state.put(active.changed(stage="model", missing=missing, sent_back=active.sent_back + 1))
-    return [Record(OutputRefused(active.call, fault))]
-
-
-def _done(
-    compiled: CompiledWorkflow,
-    state: State,
-    event: Event,
-    id_: str,
-    text: str,
-    values: Mapping[str, Json],
-) -> list[Command]:
-    active = state.active[event.turn]
-    active = active.changed(missing=active.missing - {id_})
-    call = state.calls.get(id_)
-    if call is not None:
-        _close(state, call)
-        if call.auto and compiled.agents[active.agent].function is None:
-            return finish(compiled, state, active, values)
-        if call.auto:
-            state.put(active.changed(stage="ending"))
-            return [Record(TurnEnded(active.agent))]
-    state.add_message(Message("tool", active.agent, text, event.seq, call=id_), event.turn)
-    state.put(active)
-    return [] if active.missing else next_call(compiled, state, active, values)
-
-
-def _close(state: State, call: OpenCall) -> None:
-    """Let nobody answer any more what a call has given up asking."""
-    state.calls = without(state.calls, call.id)
-    if call.asks:
-        state.requests = without(state.requests, call.asks)
-
-
 def _text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+# -- questions to persons: opened once, answered once, or expired
+
+
+def on_request_opened(
+    _compiled: CompiledWorkflow, state: State, event: Event, data: RequestOpened
+) -> list[Command]:
+    """Remember the question."""
+    request = Request(
+        id=data.id,
+        kind=data.kind,
+        agent=data.agent,
+        tool=data.tool,
+        call=data.call,
+        turn=event.turn,
+        payload=data.payload,
+        digest=data.digest,
+        expires_at=data.expires_at,
+        otherwise=data.otherwise,
+        seq=event.seq,
+        opened_at=event.at,
+        sets=tuple(data.sets),
+        component=data.component,
+        mode=data.mode,
+        addressee=data.addressee,
+    )
+    state.requests = {**state.requests, data.id: request}
+    if data.call is not None:
+        state.calls = {**state.calls, data.call: replace(state.calls[data.call], asks=data.id)}
+    return []
+
+
+def on_request_answered(
+    compiled: CompiledWorkflow, state: State, _event: Event, data: RequestAnswered
+) -> list[Command]:
+    """Give an answer to the tool that asked. A second answer finds no request and is ignored."""
+    return _answer(compiled, state, close_request(state, data.id), data.value)
+
+
+def on_request_expired(
+    compiled: CompiledWorkflow, state: State, _event: Event, data: RequestExpired
+) -> list[Command]:
+    """Use the declared answer for this case; without one the tool fails."""
+    request = close_request(state, data.id)
+    if request.otherwise is None:
+        error = ToolFailed(request.call or "", "nobody answered in time", "timeout")
+        return [Record(error, request.turn)]
+    return _answer(compiled, state, request, request.otherwise)
+
+
+def close_request(state: State, id_: str) -> Request:
+    """Close a request and return it."""
+    request = state.requests[id_]
+    state.requests = without(state.requests, id_)
+    return request
+
+
+def _answer(
+    compiled: CompiledWorkflow, state: State, request: Request, value: Json
+) -> list[Command]:
+    """Set what an answer sets, and resume the call that asked."""
+    values = state.values_of(request.turn)
+    writes = ui_response(compiled, values, request.tool or "", value)
+    fired, _ = fire(compiled, state, request.turn, writes)
+    call = state.calls.get(request.call or "")
+    if call is None:
+        return fired
+    given = GivenAnswer(request.digest, value)
+    call = replace(call, asks=None, answers=(*call.answers, given))
+    state.calls = {**state.calls, call.id: call}
+    return [*fired, call_of(request.agent, call)]

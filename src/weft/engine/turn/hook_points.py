@@ -112,7 +112,7 @@ def _ordered(
 def open_point(state: State, active: Activation, call: PointCall) -> list[Command]:
     """Let a function be called, and the activation wait for it."""
     id_ = f"{call.point}-{state.seq}"
-    state.put(active.changed(missing=frozenset({id_})))
+    state.update(active.replace(missing=frozenset({id_})))
     return [called(id_, call, active.number)]
 
 

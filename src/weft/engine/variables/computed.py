@@ -99,7 +99,7 @@ def follow(
     ]
 
 
-def foresee(
+def preview_values(
     rules: ComputedRules, values: Mapping[str, Json], changed: Iterable[str]
 ) -> Mapping[str, Json]:
     """Return the values there will be when what has changed is followed to its end."""

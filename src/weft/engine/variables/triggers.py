@@ -19,7 +19,7 @@ from weft.engine.events import (
 )
 from weft.engine.state import State
 from weft.engine.variables.access import BY_TRIGGER, write_error
-from weft.engine.variables.computed import WRITER, foresee, mark
+from weft.engine.variables.computed import WRITER, mark, preview_values
 from weft.engine.variables.conditions import same
 from weft.engine.variables.trigger_index import Setting
 from weft.findings import Json
@@ -176,7 +176,7 @@ def fire(compiled: CompiledWorkflow, state: State, turn: int, writes: Writes) ->
     found = {it.name: it.value for it in writes if isinstance(it, VariableSet)}
     values = {**values, **found}
     if compiled.computed.dependents:
-        values = foresee(compiled.computed, values, found)
+        values = preview_values(compiled.computed, values, found)
         mark(compiled.computed, state, turn, found)
     return [Record(it, turn) for it in writes], values
 

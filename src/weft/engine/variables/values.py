@@ -5,8 +5,7 @@ from typing import Final, cast
 
 from weft.engine.commands import Command, Record
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.events import EDIT, Event, VariableRefused, VariableSet
-from weft.engine.flow.lanes import edit_lanes
+from weft.engine.events import Event, VariableRefused, VariableSet
 from weft.engine.state import OwnValues, State
 from weft.engine.variables import documents
 from weft.engine.variables.access import value_error
@@ -30,8 +29,6 @@ def on_variable_set(
     else:
         state.variables = {**state.variables, data.name: data.value}
         state.set_by = {**state.set_by, data.name: event.seq}
-    if data.writer == EDIT and state.flow is not None:
-        edit_lanes(state, data)
     commands: list[Command] = []
     if compiled.computed.dependents or compiled.computed.persist_to:
         commands += _computed(compiled, state, event.turn, data)

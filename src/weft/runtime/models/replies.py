@@ -2,10 +2,10 @@
 
 from weft.context.segment import shown
 from weft.engine.commands import CallModel
+from weft.engine.conversation.turn import read_output
 from weft.engine.events import ModelReplied, ToolRequest
 from weft.engine.events.codec import read_json, unfenced
 from weft.engine.state import State
-from weft.engine.turn.activations import read_output
 from weft.errors import ModelError
 from weft.ports.model import ModelReply
 from weft.runtime.flow.replies import reply_error

@@ -12,7 +12,7 @@ from weft.engine.commands import Effect as Command
 from weft.engine.events import Event, EventData, RequestOpened, RunEnded
 from weft.engine.rows import Batch, RunRow
 from weft.engine.state import State
-from weft.engine.turn.ending import last_event
+from weft.engine.turn.run import last_event
 from weft.errors import PortError, RunError, StoreConflict
 from weft.findings import Json
 from weft.ports.dispatcher import RunKey

@@ -6,7 +6,7 @@ from itertools import count
 from typing import Final
 
 from weft.engine.commands import Command
-from weft.engine.reduce import advance, is_wanted, pending
+from weft.engine.reduce import advance, is_expected, pending
 from weft.engine.rows import Batch, RunRow, batch
 from weft.engine.state import State
 from weft.errors import StoreConflict, StoreError, UsageError
@@ -79,7 +79,8 @@ class RunWriter:
 
         Raises UsageError if the check does not allow them.
         """
-        check = check or partial(is_wanted, turn=new[-1].turn, data=new[-1].data)
+        compiled, last = self.workflow.compiled, new[-1]
+        check = check or partial(is_expected, compiled, turn=last.turn, data=last.data)
         return await self._write(lambda: (new, ()), check)
 
     async def go_on(self) -> Decision | None:

@@ -1,0 +1,284 @@
+"""The stages of a turn of a conversation: hooks, what is fetched, rules before a reply, the end.
+
+A stage that has nothing to do is skipped, so a turn without hooks asks its model at once.
+"""
+
+from typing import Literal
+
+from weft.engine.commands import Command, Fetch, Record
+from weft.engine.compiled import CompiledWorkflow, Values
+from weft.engine.conversation.handoffs import pre_route, unanswerable
+from weft.engine.conversation.routing import Route
+from weft.engine.events import (
+    ContextFetched,
+    Event,
+    MessageSent,
+    OutputRefused,
+    ToolFailed,
+    ToolReturned,
+    TurnEnded,
+    TurnFailed,
+)
+from weft.engine.state import Activation, OpenCall, State
+from weft.engine.turn.calls import finish_call
+from weft.engine.turn.hook_points import HANDOFF, PointCall, open_point
+from weft.engine.turn.hooks import call_computed, close_hook, failure_of, take_result
+from weft.engine.turn.model_calls import assemble
+from weft.engine.variables.triggers import fire, lifecycle, tool_failed, tool_response
+from weft.errors import ExpressionError
+from weft.findings import Json
+
+
+def begin(
+    compiled: CompiledWorkflow, state: State, active: Activation, values: Values
+) -> list[Command]:
+    """Begin the first stage of a turn that has something to do."""
+    rules = compiled.agents[active.agent]
+    if rules.plain and not compiled.per_phase:
+        return before_reply(compiled, state, active, values)
+    if rules.before:
+        return _next_hook(compiled, state, active.replace(stage="before", at=0), values)
+    return _fetch(compiled, state, active, values)
+
+
+def send(compiled: CompiledWorkflow, state: State, active: Activation, text: str) -> list[Command]:
+    """Call the hooks that see a reply before it is sent."""
+    active = active.replace(stage="sending", at=0, edits=(), reply=text, shown=None)
+    return _next_hook(compiled, state, active, state.values_of(active.number))
+
+
+def _fetch(
+    compiled: CompiledWorkflow, state: State, active: Activation, values: Values
+) -> list[Command]:
+    active = active.replace(stage="fetching", seq=state.seq)
+    fetch = fetch_of(compiled, active)
+    if not fetch.names:
+        return _proceed(compiled, state, active, values)
+    state.update(active)
+    return [fetch]
+
+
+def fetch_of(compiled: CompiledWorkflow, active: Activation) -> Fetch:
+    """Return the variables that are read anew for a turn."""
+    phased = compiled.per_phase if active.phase else ()
+    names = (*phased, *compiled.agents[active.agent].on_demand)
+    return Fetch(active.agent, active.number, names, servers=False, seq=active.seq)
+
+
+def on_fetched(
+    compiled: CompiledWorkflow,
+    state: State,
+    _event: Event,
+    active: Activation,
+    _data: ContextFetched,
+) -> list[Command]:
+    """Continue with the values that were read."""
+    return _proceed(compiled, state, active, state.values_of(active.number))
+
+
+def on_fetch_failed(
+    _state: State, active: Activation, _data: ContextFetched, error: str
+) -> list[Command]:
+    """Fail the turn."""
+    return [Record(TurnFailed(active.agent, error, "source"))]
+
+
+def ask_again(
+    compiled: CompiledWorkflow, state: State, active: Activation, values: Values
+) -> list[Command]:
+    """Ask the model again, unless it has handed off itself."""
+    if active.route is not None:
+        return leave(compiled, state, active, values)
+    return before_reply(compiled, state, active, values)
+
+
+def before_reply(
+    compiled: CompiledWorkflow, state: State, active: Activation, values: Values
+) -> list[Command]:
+    """Compute, ask the rules whether another agent takes over, call hooks; then ask the model."""
+    diverted = _divert(compiled, state, active, values, "computing")
+    if diverted is not None:
+        return diverted
+    if values is not active.asked:
+        active = active.replace(asked=values)
+    if compiled.agents[active.agent].reply:
+        return _next_hook(compiled, state, active.replace(stage="reply", at=0, edits=()), values)
+    return assemble(compiled, state, active)
+
+
+def _divert(
+    compiled: CompiledWorkflow,
+    state: State,
+    active: Activation,
+    values: Values,
+    stage: Literal["computing", "finishing"],
+) -> list[Command] | None:
+    """Return the function to call first, or the handoff, if a change of values demands one."""
+    if state.dirty:
+        computing = call_computed(compiled, state, active.replace(stage=stage))
+        if computing is not None:
+            return computing
+    if values is active.asked or active.fork:
+        return None
+    try:
+        route = pre_route(compiled, active.agent, values)
+    except ExpressionError as error:
+        return [unanswerable(compiled, active.agent, error)]
+    return route and leave(compiled, state, active.replace(route=route), values)
+
+
+def role_of(_compiled: CompiledWorkflow, active: Activation) -> str:
+    """Return the agent itself."""
+    return active.agent
+
+
+def _finish(
+    compiled: CompiledWorkflow, state: State, active: Activation, values: Values
+) -> list[Command]:
+    """End a turn whose automatic tool is done; first ask the rules, as before a reply."""
+    diverted = _divert(compiled, state, active, values, "finishing")
+    return leave(compiled, state, active, values) if diverted is None else diverted
+
+
+def leave(
+    compiled: CompiledWorkflow, state: State, active: Activation, values: Values
+) -> list[Command]:
+    """Call the hooks after the turn, compute what has changed, then end the turn."""
+    plain = not (compiled.triggers.lifecycle or state.dirty or compiled.agents[active.agent].after)
+    if plain:
+        return _end(state, active)
+    fired, seen = fire(
+        compiled, state, active.number, lifecycle(compiled, values, "after_agent", active.agent)
+    )
+    active = active.replace(stage="after", at=0, shown=None, edits=())
+    return [*fired, *_next_hook(compiled, state, active, seen)]
+
+
+def _settle(compiled: CompiledWorkflow, state: State, active: Activation) -> list[Command]:
+    """Compute what the last functions have changed; then end the turn."""
+    computing = call_computed(compiled, state, active) if state.dirty else None
+    return _end(state, active) if computing is None else computing
+
+
+def _end(state: State, active: Activation) -> list[Command]:
+    state.update(active.replace(stage="ending", shown=None))
+    return [Record(TurnEnded(active.agent), active.number)]
+
+
+# -- hooks
+
+
+def _proceed(
+    compiled: CompiledWorkflow, state: State, active: Activation, values: Values
+) -> list[Command]:
+    """Continue the stage of a turn, or begin the next one."""
+    match active.stage:
+        case "fetching" | "computing":
+            return before_reply(compiled, state, active, values)
+        case "finishing":
+            return _finish(compiled, state, active, values)
+        case "settling":
+            return _settle(compiled, state, active)
+        case _:
+            return _next_hook(compiled, state, active, values)
+
+
+def _next_hook(
+    compiled: CompiledWorkflow, state: State, active: Activation, values: Values
+) -> list[Command]:
+    """Call the next function of the hook point; after the last, begin the next stage."""
+    hooks = hooks_of(compiled, active)
+    if active.at < len(hooks):
+        return open_point(state, active, hooks[active.at])
+    match active.stage:
+        case "before":
+            return _fetch(compiled, state, active, values)
+        case "reply":
+            return assemble(compiled, state, active)
+        case "sending":
+            state.update(active)
+            return [Record(MessageSent(active.agent, _edited(active)), active.number)]
+        case _:
+            return _settle(compiled, state, active.replace(stage="settling"))
+
+
+def hooks_of(compiled: CompiledWorkflow, active: Activation) -> tuple[PointCall, ...]:
+    """Return the functions of the hook point a turn is at."""
+    rules = compiled.agents[active.agent]
+    match active.stage:
+        case "before":
+            return rules.before
+        case "reply":
+            return rules.reply
+        case "sending":
+            return rules.send
+        case _:
+            return rules.after
+
+
+def _edited(active: Activation) -> str:
+    """Return the reply as its hooks have changed it."""
+    texts = [edit["message"] for edit in active.edits if "message" in edit]
+    return str(texts[-1] if texts else active.reply)
+
+
+def on_hook_returned(
+    compiled: CompiledWorkflow, state: State, event: Event, call: OpenCall, data: ToolReturned
+) -> list[Command]:
+    """Continue with the result of a call that no model has asked for, or of a handoff."""
+    if call.point == HANDOFF:
+        active = state.active[event.turn]
+        target = compiled.agents[active.agent].targets[call.tool]
+        state.update(active.replace(route=Route(target, "chosen")))
+        return finish_call(compiled, state, event, call, data.value)
+    if call.auto:
+        return _on_automatic_returned(compiled, state, event, call, data.value)
+    result = take_result(compiled, state, event, call, data)
+    if result.error:
+        return [Record(TurnFailed(result.active.agent, result.error, "source"))]
+    return [*result.commands, *_proceed(compiled, state, result.active, result.values)]
+
+
+def _on_automatic_returned(
+    compiled: CompiledWorkflow, state: State, event: Event, call: OpenCall, value: Json
+) -> list[Command]:
+    """End the turn of an automatic tool, or of the function that merges the replies of a group."""
+    active = close_hook(state, event, call)
+    values = state.values_of(event.turn)
+    writes = tool_response(compiled, values, call.tool, value)
+    fired, seen = fire(compiled, state, event.turn, writes)
+    if compiled.agents[active.agent].function is None:
+        return [*fired, *_finish(compiled, state, active, seen)]
+    return [*fired, *_end(state, active.replace(reply=value))]
+
+
+def on_hook_failed(
+    compiled: CompiledWorkflow, state: State, event: Event, call: OpenCall, data: ToolFailed
+) -> list[Command]:
+    """Continue without a function, or fail the turn with it, as is declared."""
+    if call.auto:
+        return _on_automatic_failed(compiled, state, event, call, data)
+    active = close_hook(state, event, call)
+    failure = failure_of(call, hooks_of(compiled, active), active.at, data)
+    if failure is not None:
+        return [Record(TurnFailed(active.agent, failure.error, failure.kind))]
+    active = active.replace(at=active.at + 1)
+    return _proceed(compiled, state, active, state.values_of(event.turn))
+
+
+def _on_automatic_failed(
+    compiled: CompiledWorkflow, state: State, event: Event, call: OpenCall, data: ToolFailed
+) -> list[Command]:
+    """Refuse the reply an automatic tool was called with if it wants another; else fail."""
+    active, values = state.active[event.turn], state.values_of(event.turn)
+    writes = tool_failed(compiled, values, call.tool, data)
+    fired, _ = fire(compiled, state, event.turn, writes)
+    if compiled.agents[active.agent].function is not None:
+        error = f"{call.tool} did not merge what {active.agent} said: {data.error}"
+    elif data.kind == "retry":
+        active = close_hook(state, event, call)
+        state.update(active.replace(stage="model", sent_back=active.sent_back + 1))
+        return [*fired, Record(OutputRefused(active.call, data.error))]
+    else:
+        error = f"the automatic tool {call.tool} gave no result: {data.error}"
+    return [*fired, Record(TurnFailed(active.agent, error, "tool"))]
