@@ -148,7 +148,7 @@ def about_to_say(state: State, turn: int) -> str:
     """Return what the agent is about to say, after the hooks that had it before."""
     active = state.active[turn]
     edits = [it["message"] for it in active.edits if "message" in it]
-    found = edits[-1] if edits else active.result
+    found = edits[-1] if edits else active.reply
     return found if isinstance(found, str) else ""
 
 
