@@ -117,7 +117,7 @@ def _may_start(state: State, _turn: int, data: TurnStarted) -> bool:
     return state.board is not None and data.step in state.board.queues
 
 
-def _on_turn_started(
+def on_turn_started(
     compiled: CompiledWorkflow, state: State, event: Event, data: TurnStarted
 ) -> list[Command]:
     """Let an agent work on the artifacts that have woken it."""
@@ -201,7 +201,7 @@ def ask_again(
     return assemble(compiled, state, active)
 
 
-def _on_delivery_deferred(
+def on_delivery_deferred(
     _compiled: CompiledWorkflow, state: State, event: Event, data: DeliveryDeferred
 ) -> list[Command]:
     """Keep a delivery until it is tried again."""
@@ -412,7 +412,7 @@ def _end(state: State, active: Activation) -> list[Command]:
     return [Record(TurnEnded(active.agent), active.number)]
 
 
-def _on_turn_ended(
+def on_turn_ended(
     compiled: CompiledWorkflow, state: State, event: Event, _data: TurnEnded
 ) -> list[Command]:
     """Set what the end of a turn sets, and start the next turns."""
@@ -481,13 +481,13 @@ def _has_begun(state: State, _turn: int, _data: EventData) -> bool:
 
 HANDLERS: Final[Mapping[type[EventData], Handler]] = {
     RunForked: _on_run_forked,
-    TurnStarted: _on_turn_started,
-    TurnEnded: _on_turn_ended,
+    TurnStarted: on_turn_started,
+    TurnEnded: on_turn_ended,
     TimerFired: _on_timer_fired,
     ArtifactPublished: on_artifact_published,
     ArtifactArrived: on_artifact_arrived,
     DeliveryMissed: on_delivery_missed,
-    DeliveryDeferred: _on_delivery_deferred,
+    DeliveryDeferred: on_delivery_deferred,
     BatchesFlushed: on_batches_flushed,
 }
 

@@ -117,7 +117,7 @@ def start_turns(
     return [start_turn(compiled, state, agent or compiled.orchestrator.initial_agent, values)]
 
 
-def _on_request_answered(
+def on_message_received(
     compiled: CompiledWorkflow, state: State, event: Event, data: RequestAnswered
 ) -> list[Command]:
     """Give the message of a user to the agent that waits for it, or an answer to its tool."""
@@ -141,7 +141,7 @@ def _may_start(state: State, _turn: int, data: TurnStarted) -> bool:
     return not data.step and (not data.fork or data.fork in state.groups)
 
 
-def _on_turn_started(
+def on_turn_started(
     compiled: CompiledWorkflow, state: State, event: Event, data: TurnStarted
 ) -> list[Command]:
     """Begin a turn, or call the function that merges the replies of a group."""
@@ -179,7 +179,7 @@ def read_reply(
 
 def read_output(
     compiled: CompiledWorkflow, output: TypeExpr | None, text: str
-) -> tuple[Json, str | None]:
+) -> tuple[dict[str, Json] | None, str | None]:
     """Parse a text as JSON of a type; return the value, or the validation error."""
     if output is None:
         return None, None
@@ -188,7 +188,7 @@ def read_output(
     except ValueError as error:
         return None, f"the reply is not JSON: {error}"
     wrong = validation_error(output, value, compiled.models)
-    return (None, wrong) if wrong else (value, None)
+    return (None, wrong) if wrong else (value, None)  # pyright: ignore[reportReturnType]
 
 
 def on_reply(
@@ -202,10 +202,11 @@ def on_reply(
     """Let hooks change the reply, or take it as it is."""
     if compiled.agents[active.agent].send:
         return send(compiled, state, active, data.text)
-    return _take_reply(compiled, state, event, active, data.text, output)
+    fields = cast("dict[str, Json] | None", output)
+    return _take_reply(compiled, state, event, active, data.text, fields)
 
 
-def _on_message_sent(
+def on_message_sent(
     compiled: CompiledWorkflow, state: State, event: Event, data: MessageSent
 ) -> list[Command]:
     """Take the reply as the hooks have changed it."""
@@ -228,7 +229,7 @@ def _take_reply(
     event: Event,
     active: Activation,
     text: str,
-    output: Json,
+    output: dict[str, Json] | None,
 ) -> list[Command]:
     """Add a reply to the conversation; call the automatic tool with it, or end the turn."""
     state.say(active.agent, text, event)
@@ -244,14 +245,13 @@ def _take_reply(
     id_ = f"auto-{active.number}{again}"
     missing = frozenset({id_})
     state.update(active.replace(stage="tools", missing=missing, reply=output, shown=None))
-    arguments = cast("dict[str, Json]", output)
-    return [*fired, Record(ToolCalled(id_, tool, arguments, auto=True))]
+    return [*fired, Record(ToolCalled(id_, tool, output, auto=True))]
 
 
 # -- the end of a turn
 
 
-def _on_turn_ended(
+def on_turn_ended(
     compiled: CompiledWorkflow, state: State, event: Event, data: TurnEnded
 ) -> list[Command]:
     """Hand off, or wait for the others of the group."""
@@ -319,11 +319,11 @@ def is_paused(_state: State) -> bool:
 
 
 HANDLERS: Final[Mapping[type[EventData], Handler]] = {
-    TurnStarted: _on_turn_started,
-    MessageSent: _on_message_sent,
+    TurnStarted: on_turn_started,
+    MessageSent: on_message_sent,
     ConditionJudged: on_condition_judged,
-    RequestAnswered: _on_request_answered,
-    TurnEnded: _on_turn_ended,
+    RequestAnswered: on_message_received,
+    TurnEnded: on_turn_ended,
     HandedOff: on_handed_off,
     Forked: on_forked,
     Joined: on_joined,

@@ -119,7 +119,7 @@ def _may_start(state: State, _turn: int, data: TurnStarted) -> bool:
     return state.flow is not None and data.lane in state.flow.lanes
 
 
-def _on_turn_started(
+def on_turn_started(
     compiled: CompiledWorkflow, state: State, event: Event, data: TurnStarted
 ) -> list[Command]:
     """Begin an attempt with the values as they are in its lane."""
@@ -395,7 +395,7 @@ def _failed(state: State, active: Activation, error: str, told: str, kind: Any) 
     return Record(TurnFailed(active.agent, told, kind, failure), active.number)
 
 
-def _on_turn_ended(
+def on_turn_ended(
     compiled: CompiledWorkflow, state: State, event: Event, _data: TurnEnded
 ) -> list[Command]:
     """Apply the values of the attempt to its lane, and continue."""
@@ -499,8 +499,8 @@ def is_paused(state: State) -> bool:
 
 
 HANDLERS: Final[Mapping[type[EventData], Handler]] = {
-    TurnStarted: _on_turn_started,
-    TurnEnded: _on_turn_ended,
+    TurnStarted: on_turn_started,
+    TurnEnded: on_turn_ended,
     Forked: on_forked,
     Joined: on_joined,
     Branched: on_branched,
