@@ -7,8 +7,8 @@ from typing import Final, Protocol, TypeVar, cast, overload
 from pydantic import BaseModel, ValidationError
 
 from weft.context.segment import shown, values_of
-from weft.engine.compiled import CompiledWorkflow
 from weft.engine.compile import refreshed
+from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import VariableSet
 from weft.engine.events.codec import unfenced
 from weft.engine.state import State
