@@ -47,10 +47,10 @@ def _nodes(spec: WorkflowSpec, board: Board, edges: tuple[Edge, ...]) -> Iterato
     nobody = not (board.agents or spec.agents)
     if nobody or any(edge.source == START_KEY for edge in edges):
         yield Node(START_KEY, "start", "outside", "publishes artifacts")
-    for agent in {it.agent: it for it in board.agents if it.schedule}:
+    for agent in {agent.agent: agent for agent in board.agents if agent.schedule}:
         yield Node(_clock_key(agent), "start", "clock", "wakes by its schedule")
-    takes_part = {it.agent: it for it in board.agents}
-    declared = {it.agent_name: it for it in spec.agents}
+    takes_part = {agent.agent: agent for agent in board.agents}
+    declared = {agent.agent_name: agent for agent in spec.agents}
     for name in dict.fromkeys([*declared, *takes_part]):
         about = declared.get(name)
         told = described(about.description) if about else ""
@@ -66,8 +66,8 @@ def _nodes(spec: WorkflowSpec, board: Board, edges: tuple[Edge, ...]) -> Iterato
 
 def _made(board: Board, agent: BoardAgent) -> Iterator[str]:
     """Yield what an agent publishes and no other agent waits for: no edge shows it."""
-    wanted = {name for it in board.agents for one in it.consumes for name in one.types}
-    for type_ in dict.fromkeys(it.type for it in agent.publishes):
+    wanted = {name for other in board.agents for one in other.consumes for name in one.types}
+    for type_ in dict.fromkeys(publication.type for publication in agent.publishes):
         if type_ not in wanted:
             yield shown(f"publishes {type_}")
 
@@ -76,10 +76,10 @@ def _waking(board: Board, agent: BoardAgent) -> Iterator[Edge]:
     if agent.schedule:
         words = _schedule_words(agent.schedule)
         yield Edge(_clock_key(agent.agent), agent_key(agent.agent), "start", words)
-    for it in agent.consumes:
-        for type_, count in Counter(it.types).items():
-            words = shown(", ".join([_counted(type_, count), *_gates(it, type_)]))
-            for source in _sources(board, agent, it, type_):
+    for subscription in agent.consumes:
+        for type_, count in Counter(subscription.types).items():
+            words = shown(", ".join([_counted(type_, count), *_gates(subscription, type_)]))
+            for source in _sources(board, agent, subscription, type_):
                 yield Edge(source, agent_key(agent.agent), "artifact", words)
 
 
@@ -87,9 +87,15 @@ def _sources(
     board: Board, agent: BoardAgent, subscription: Subscription, type_: str
 ) -> Iterator[str]:
     """Yield where artifacts of a type come from; from outside where no agent publishes them."""
-    makers = [(it.agent, one) for it in board.agents for one in it.publishes if one.type == type_]
+    makers = [
+        (other.agent, one) for other in board.agents for one in other.publishes if one.type == type_
+    ]
     wanted = subscription.from_agents
-    if subscription.mode == "direct" or not makers or any(it.startswith(_PERSON) for it in wanted):
+    if (
+        subscription.mode == "direct"
+        or not makers
+        or any(name.startswith(_PERSON) for name in wanted)
+    ):
         yield START_KEY
     if subscription.mode == "direct":
         return  # it is given to the agent, by whoever invokes it
@@ -113,27 +119,27 @@ def _counted(type_: str, count: int) -> str:
     return f"{count} x {name}" if count > 1 else name
 
 
-def _gates(it: Subscription, type_: str) -> Iterator[str]:
+def _gates(subscription: Subscription, type_: str) -> Iterator[str]:
     """Yield what else must be so for an artifact to wake its agent, in words."""
-    if it.mode == "direct":
+    if subscription.mode == "direct":
         yield "given to it"
-    if it.where:
-        yield f"if {it.where}"
-    if it.tags:
-        yield f"tagged {' or '.join(it.tags)}"
-    others = [name for name in dict.fromkeys(it.types) if name != type_]
-    if it.join:
-        yield _join_words(it.join, others or list(it.types[:1]))
+    if subscription.where:
+        yield f"if {subscription.where}"
+    if subscription.tags:
+        yield f"tagged {' or '.join(subscription.tags)}"
+    others = [name for name in dict.fromkeys(subscription.types) if name != type_]
+    if subscription.join:
+        yield _join_words(subscription.join, others or list(subscription.types[:1]))
     elif others:
         yield f"with {' and '.join(others)}"
-    if it.batch:
-        size = f"{it.batch.size} at once" if it.batch.size else "as they come"
-        seconds = it.batch.timeout_seconds
+    if subscription.batch:
+        size = f"{subscription.batch.size} at once" if subscription.batch.size else "as they come"
+        seconds = subscription.batch.timeout_seconds
         yield f"{size}, or after {seconds:g} s" if seconds else size
-    if it.activation:
-        yield f"once {it.activation}"
-    if it.scope != "correlation":
-        yield "of the whole board" if it.scope == "all" else "of one partition"
+    if subscription.activation:
+        yield f"once {subscription.activation}"
+    if subscription.scope != "correlation":
+        yield "of the whole board" if subscription.scope == "all" else "of one partition"
 
 
 def _join_words(join: Join, others: list[str]) -> str:

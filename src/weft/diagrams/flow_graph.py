@@ -53,8 +53,8 @@ def _in_order(graph: Graph) -> Graph:
     """Put what is reached first first: it was drawn from the end on."""
     rank = {key: place for place, key in enumerate(reached(graph))}
     last = len(rank)
-    nodes = sorted(graph.nodes, key=lambda it: rank.get(it.key, last))
-    edges = sorted(graph.edges, key=lambda it: rank.get(it.source, last))
+    nodes = sorted(graph.nodes, key=lambda node: rank.get(node.key, last))
+    edges = sorted(graph.edges, key=lambda edge: rank.get(edge.source, last))
     return Graph(graph.title, graph.description, graph.pattern, tuple(nodes), tuple(edges))
 
 
@@ -96,7 +96,7 @@ class _Drawing:
     def _add(
         self, key: str, kind: NodeKind, name: str, role: str, notes: Sequence[str] = ()
     ) -> None:
-        told = tuple(shown(it) for it in notes)
+        told = tuple(shown(note) for note in notes)
         self._put(Node(key, kind, shown(name, NAME_LENGTH), shown(role), told))
 
     def _line(self, nodes: Sequence[declared.Node], after: str, fails: str) -> str:
@@ -142,7 +142,7 @@ class _Drawing:
     def _branch(self, branch: Branch, after: str, fails: str) -> str:
         key = self._key()
         notes = () if branch.otherwise else ("another value fails the run",)
-        if {it.value for it in branch.cases if isinstance(it.value, bool)} == {True, False}:
+        if {case.value for case in branch.cases if isinstance(case.value, bool)} == {True, False}:
             notes = ()
         self._add(key, "branch", branch.name, f"branch on {branch.on}", notes)
         for case in branch.cases:
@@ -180,9 +180,9 @@ class _Drawing:
         self._add(
             key, "approval", approval.name, f"approval of {approval.approver}", _asking(approval)
         )
-        goes_on = [it.name for it in approval.options if not it.rejects]
+        goes_on = [option.name for option in approval.options if not option.rejects]
         self._edge(key, after, " or ".join(goes_on))
-        rejects = " or ".join(it.name for it in approval.options if it.rejects)
+        rejects = " or ".join(option.name for option in approval.options if option.rejects)
         if approval.on_rejection is not None and rejects:
             self._edge(key, self._path(approval.on_rejection, after, fails), rejects)
         elif rejects:
@@ -215,9 +215,9 @@ def _notes(step: Step) -> Iterator[str]:
 
 def _asking(approval: Approval) -> tuple[str, ...]:
     notes = [f"after {approval.timeout_seconds:g} s"]
-    for it in approval.escalate:
-        notes[-1] += f": asks {it.approver}"
-        notes.append(f"after {it.timeout_seconds:g} s more")
+    for escalation in approval.escalate:
+        notes[-1] += f": asks {escalation.approver}"
+        notes.append(f"after {escalation.timeout_seconds:g} s more")
     if approval.default is not None:
         notes[-1] += f": {approval.default}"
     elif approval.on_timeout is None:

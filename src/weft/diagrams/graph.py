@@ -73,7 +73,7 @@ def _turn_key(routing: Routing, name: str) -> str:
 
 
 def _groups(routing: Routing) -> list[GroupRules]:
-    return list({it.name: it for it in routing.groups.values()}.values())
+    return list({group.name: group for group in routing.groups.values()}.values())
 
 
 def _nodes(spec: WorkflowSpec, routing: Routing, edges: tuple[Edge, ...]) -> Iterator[Node]:
@@ -121,7 +121,7 @@ def _edges(spec: WorkflowSpec, routing: Routing) -> Iterator[Edge]:
         yield from _side_by_side(routing, group)
     alone = {orchestrator.initial_agent, *(handoff.target_agent for handoff in spec.handoffs)}
     alone -= routing.groups.keys()
-    members = {member for it in _groups(routing) for member in it.members} - alone
+    members = {member for group in _groups(routing) for member in group.members} - alone
     agents = [agent.agent_name for agent in spec.agents]
     for name in dict.fromkeys([*agents, *routing.pre, *routing.post]):
         for rule in routing.pre.get(name, ()):

@@ -211,7 +211,9 @@ def _block(edges: list[Edge], telling: _Telling, depth: int) -> Block:
         branches.append(Branch(label if edge.before else edge.label, tuple(steps)))
     if all(edge.label == SIDE_BY_SIDE for edge in edges):
         titles = [telling.nodes[edge.target].title for edge in edges]
-        named = (Branch(title, it.steps) for title, it in zip(titles, branches, strict=True))
+        named = (
+            Branch(title, branch.steps) for title, branch in zip(titles, branches, strict=True)
+        )
         return Block("par", tuple(named))
     return Block("alt" if len(branches) > 1 else "opt", tuple(branches))
 

@@ -140,10 +140,10 @@ class BoardNotes:
 
     def assembled(self, call: int, manifest: Mapping[str, Any]) -> None:
         """Take note of what was left out of a call."""
-        for it in manifest.get("left_out", ()):
-            if it.get("kind") == BOARD:
-                names = tuple(name or "" for name in it["names"])
-                self.left_out.append(BoardLeftOut(call, names, it["reason"]))
+        for entry in manifest.get("left_out", ()):
+            if entry.get("kind") == BOARD:
+                names = tuple(name or "" for name in entry["names"])
+                self.left_out.append(BoardLeftOut(call, names, entry["reason"]))
 
     def add(self, event: Event, cause: "BoardNotes | None") -> None:
         """Take note of what happened on the board.
@@ -191,18 +191,18 @@ def woken(state: State, turn: int) -> BoardNotes | None:
 def slice_records(given: Mapping[str, Any]) -> Iterator[SliceRecord]:
     """Yield what each provider gave for an activation."""
     engines: Sequence[int] = given.get("engines", ())
-    for place, it in enumerate(given.get("slices", ())):
-        items = (ArtifactRef(str(one.get("id") or ""), _type(one)) for one in it["items"])
+    for place, slice_ in enumerate(given.get("slices", ())):
+        items = (ArtifactRef(str(one.get("id") or ""), _type(one)) for one in slice_["items"])
         yield SliceRecord(
-            provider=it["provider"],
+            provider=slice_["provider"],
             items=tuple(items),
-            redacted=tuple(sorted(set(_redacted(it["metadata"])))),
-            foreign=it["foreign"],
-            started_at=it["started_at"],
-            ms=it["ms"],
+            redacted=tuple(sorted(set(_redacted(slice_["metadata"])))),
+            foreign=slice_["foreign"],
+            started_at=slice_["started_at"],
+            ms=slice_["ms"],
             engines=tuple(at for at, slice_ in enumerate(engines) if slice_ == place),
-            instead_of=it.get("instead_of", ""),
-            error=it.get("error", ""),
+            instead_of=slice_.get("instead_of", ""),
+            error=slice_.get("error", ""),
         )
 
 
@@ -210,7 +210,7 @@ def _redacted(metadata: object) -> Iterator[str]:
     """Yield the keys that were redacted, by whichever provider of several."""
     if isinstance(metadata, dict):
         told = cast("dict[str, Any]", metadata)
-        yield from (it for it in told.get("redacted") or () if isinstance(it, str))
+        yield from (key for key in told.get("redacted") or () if isinstance(key, str))
         for inner in told.get("providers") or ():
             yield from _redacted(inner)
 
@@ -259,13 +259,13 @@ def board_run(state: State, events: Sequence[Event], notes: BoardNotes) -> Board
 def waiting(board: BoardState) -> Iterator[WaitingRecord]:
     """Yield what has been published and has not woken anybody yet."""
     for name, queue in board.queues.items():
-        found = (it for delivery in queue for it in delivery.artifacts)
+        found = (artifact for delivery in queue for artifact in delivery.artifacts)
         yield WaitingRecord(name, "for its agent", refs(found))
     for (name, _), pool in board.pools.items():
-        found = (it for of_type in pool.waiting.values() for it in of_type)
+        found = (artifact for of_type in pool.waiting.values() for artifact in of_type)
         yield WaitingRecord(name, "for others", refs(found))
     for name, held in board.batches.items():
-        found = (it for group in held.groups for it in group)
+        found = (artifact for group in held.groups for artifact in group)
         yield WaitingRecord(name, "for a batch", refs(found))
     for delayed in board.delayed.values():
         for name in delayed.wakes:
@@ -275,4 +275,4 @@ def waiting(board: BoardState) -> Iterator[WaitingRecord]:
 
 
 def refs(artifacts: Iterable[Artifact]) -> tuple[ArtifactRef, ...]:
-    return tuple(ArtifactRef(it.id, it.type) for it in artifacts)
+    return tuple(ArtifactRef(artifact.id, artifact.type) for artifact in artifacts)

@@ -82,12 +82,12 @@ def fetch_records(workflow: Workflow, event: Event, data: ContextFetched) -> Ite
             origin=origin,
             how=_how(workflow, origin, told, fault),
             where=_where(workflow, origin, told),
-            note={name: it for name, it in told.items() if name not in _ASIDE},
+            note={name: value for name, value in told.items() if name not in _ASIDE},
             ms=told.get("ms"),
             fault=fault,
         )
     for server, tools in (data.tools or {}).items():
-        names = tuple(str(it["name"]) for it in tools)
+        names = tuple(str(tool["name"]) for tool in tools)
         yield FetchRecord(event.seq, event.at, SERVER + server, "found", "", {}, tools=names)
 
 
@@ -222,7 +222,7 @@ def edits_of(workflow: Workflow, step: Step, data: ToolReturned) -> tuple[Edit, 
     system, messages = apart(assemble(view, step.before, active.number).messages)
     last = messages[-1]["content"] if messages else None
     before: dict[str, Json] = {"system": system, "messages": cast("Json", messages), "last": last}
-    return tuple(Edit(it, before[it], changes[it]) for it in _SENT if it in changes)
+    return tuple(Edit(part, before[part], changes[part]) for part in _SENT if part in changes)
 
 
 #: What hooks may change of what is sent, in the order it takes effect.
@@ -231,6 +231,6 @@ _SENT: tuple[Literal["system", "messages", "last"], ...] = ("system", "messages"
 
 def goes_on(step: Step) -> bool:
     """Tell whether all went on after a function at a boundary had failed."""
-    ends = (it.data for it in step.commands if isinstance(it, Record))
-    failed = any(isinstance(it, TurnFailed) for it in ends)
+    ends = (command.data for command in step.commands if isinstance(command, Record))
+    failed = any(isinstance(event, TurnFailed) for event in ends)
     return not failed and step.after.ending == step.before.ending

@@ -1,7 +1,7 @@
 """What happened in a flow: attempts at steps, what they were shown, and where branches led."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, cast
 
 from weft.engine.events import (
@@ -138,7 +138,7 @@ def paths_by_name(flow: Flow) -> dict[str, str]:
     for fork in nodes_of(flow):
         for path in fork.paths if isinstance(fork, Fork) else ():
             within = Flow.model_construct(steps=path.steps, on_failure=path.on_failure)
-            found |= {it.name: path.name for it in nodes_of(within)}
+            found |= {node.name: path.name for node in nodes_of(within)}
     return found
 
 
@@ -255,10 +255,10 @@ def _segment(given: Mapping[str, Any]) -> SegmentRecord:
         text=given["text"],
         tokens=estimate(given["text"]),
         hits=tuple(
-            HitRecord(it["score"], it.get("source_id"), it["content"], it.get("metadata"))
-            for it in hits
+            HitRecord(hit["score"], hit.get("source_id"), hit["content"], hit.get("metadata"))
+            for hit in hits
         ),
-        artifacts=tuple(f"{it.get('type')} {it.get('id') or ''}".strip() for it in items),
+        artifacts=tuple(f"{item.get('type')} {item.get('id') or ''}".strip() for item in items),
     )
 
 
@@ -278,8 +278,8 @@ class FlowNotes:
             case Forked(name=name, members=members):
                 self.forks[event.seq] = ForkRecord(event.seq, event.at, name, tuple(members))
             case Joined(fork=fork, results=results) if fork in self.forks:
-                it = self.forks[fork]
-                self.forks[fork] = ForkRecord(it.seq, it.at, it.name, it.paths, event.seq, results)
+                record = self.forks[fork]
+                self.forks[fork] = replace(record, joined=event.seq, results=results)
             case _:
                 pass
 
@@ -321,8 +321,12 @@ def retried(event: Event) -> tuple[int, float] | None:
 
 def failed_turn(events: Iterable[Event], reason: str) -> int:
     """Return the turn for which a flow has failed, as it said; 0 where it was for none."""
-    failed = (it for it in events if isinstance(it.data, TurnFailed) and it.data.error == reason)
-    return max((it.turn for it in failed), default=0)
+    failed = (
+        event
+        for event in events
+        if isinstance(event.data, TurnFailed) and event.data.error == reason
+    )
+    return max((event.turn for event in failed), default=0)
 
 
 def shown_values(workflow: Workflow, state: State) -> dict[str, Json] | None:

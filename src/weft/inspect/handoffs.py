@@ -78,7 +78,7 @@ def judgement(workflow: Workflow, event: Event, data: ConditionJudged) -> Judgem
     """Return the record of a judgement."""
     handoffs = workflow.spec.handoffs
     rule = handoffs[data.rule] if data.rule < len(handoffs) else None
-    scores = {int(it): score for it, score in data.scores.items()}
+    scores = {int(index): score for index, score in data.scores.items()}
     word = _word(data.rule, scores, holds=data.holds)
     reason = _reason(data.text)
     return Judgement(
@@ -95,7 +95,9 @@ def judgement(workflow: Workflow, event: Event, data: ConditionJudged) -> Judgem
         answerer=data.answerer,
         usage=data.usage,
         scores=scores,
-        comparison=", ".join(f"{handoffs[it].target_agent} {scores[it]:.2f}" for it in scores),
+        comparison=", ".join(
+            f"{handoffs[index].target_agent} {scores[index]:.2f}" for index in scores
+        ),
     )
 
 
@@ -126,7 +128,12 @@ def handoff_record(
         why=data.why,
         rule=data.rule,
         condition=condition_of(workflow, data),
-        asked=_asked(workflow, step.before.variables, data, {it.rule: it for it in judged}),
+        asked=_asked(
+            workflow,
+            step.before.variables,
+            data,
+            {judgement.rule: judgement for judgement in judged},
+        ),
     )
 
 
@@ -140,7 +147,7 @@ def _asked(
     if data.why in ("joined", "chosen"):
         return ()
     before = routing.pre.get(data.source, ())
-    is_before = data.why == "reply_limit" or data.rule in {it.index for it in before}
+    is_before = data.why == "reply_limit" or data.rule in {rule.index for rule in before}
     asked: list[RuleAsked] = []
     for rule in before if is_before else routing.post.get(data.source, ()):
         asked.append(_verdict(workflow, values, rule, judged))
@@ -171,8 +178,8 @@ def _judged(workflow: Workflow, rule: int, judged: Mapping[int, Judgement]) -> s
     """Return what was judged of a rule, by itself or compared together with another."""
     if rule in judged:
         return judged[rule].verdict
-    for it in judged.values():
-        if rule in it.scores:
-            nearest = nearest_rule(workflow.compiled.routing, it.scores)
-            return _word(rule, it.scores, holds=rule == nearest)
+    for judgement in judged.values():
+        if rule in judgement.scores:
+            nearest = nearest_rule(workflow.compiled.routing, judgement.scores)
+            return _word(rule, judgement.scores, holds=rule == nearest)
     return "not judged"

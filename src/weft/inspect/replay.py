@@ -58,7 +58,7 @@ def check_replay(workflow: Workflow, run: str, events: Sequence[Event]) -> list[
     Folding must give the same state every time; what the engine recorded must be what it would
     record now, in the same order; and every agent must be sent the same bytes.
     """
-    stranger = next((it for it in events if _is_stranger(workflow, it)), None)
+    stranger = next((event for event in events if _is_stranger(workflow, event)), None)
     if stranger is not None:
         what = "the agent whose turn it is is not in this version of the package"
         return [Mismatch(stranger.seq, what, None, _described(stranger))]

@@ -122,15 +122,15 @@ def all_records(
                     page.board.add(event, cause.board if cause else None)
     del pages[0]
     _note_retries(pages, events)
-    forked = max((it.seq for it in events if isinstance(it.data, RunForked)), default=0)
-    turns = tuple(_turn(it, _settings(workflow, run, it, forked)) for it in pages.values())
+    forked = max((event.seq for event in events if isinstance(event.data, RunForked)), default=0)
+    turns = tuple(_turn(page, _settings(workflow, run, page, forked)) for page in pages.values())
     return _run(own, flow), turns
 
 
 def _settings(workflow: Workflow, run: str, page: Page, forked: int) -> ModelSettings | None:
     """Return what the model of a turn was asked with; in one that was copied, another run's."""
     settings = workflow.settings.get(page.agent)
-    last = max((it.seq for it in page.calls.values()), default=page.event.seq)
+    last = max((call.seq for call in page.calls.values()), default=page.event.seq)
     return settings if last < forked else in_run(settings, page.app, workflow.name, run)
 
 
@@ -165,7 +165,7 @@ def _turn(page: Page, settings: ModelSettings | None) -> TurnRecord:
         seconds=seconds(page.event.at, page.ended) - waited if page.ended else None,
         waited_seconds=waited,
         calls=tuple(page.calls.values()),
-        tools=tuple(it for it in page.tools.values() if not it.at_boundary),
+        tools=tuple(use for use in page.tools.values() if not use.at_boundary),
         variables=tuple(page.variables),
         handoffs=tuple(page.handoffs),
         error=page.error,

@@ -40,7 +40,7 @@ class Step:
 
 def steps(compiled: CompiledWorkflow, run: str, events: Sequence[Event]) -> Iterator[Step]:
     """Yield the steps of a run. What a fork copied was written under the name of its parent."""
-    names = [it.data.parent for it in events if isinstance(it.data, RunForked)]
+    names = [event.data.parent for event in events if isinstance(event.data, RunForked)]
     names = [*names, run][::-1]
     state = State(names.pop())
     for event in events:
@@ -124,7 +124,7 @@ def spans_of(run: str, events: Iterable[Event]) -> list[Span]:
                 found.append(_span(run, tool, "tool", begun, event, parent, failed=failed))
             case _:
                 pass
-    return sorted(found, key=lambda it: (it.started_at, it.turn, it.kind != "turn"))
+    return sorted(found, key=lambda span: (span.started_at, span.turn, span.kind != "turn"))
 
 
 def _span(
@@ -135,7 +135,7 @@ def _span(
 
 def _providers(run: str, event: Event, parent: str, fetched: dict[str, Any]) -> list[Span]:
     board = cast("dict[str, Any]", fetched.get("board") or {})
-    return [_provider_span(run, event, parent, it) for it in board.get("slices", ())]
+    return [_provider_span(run, event, parent, record) for record in board.get("slices", ())]
 
 
 def _provider_span(run: str, event: Event, parent: str, record: dict[str, Any]) -> Span:

@@ -99,7 +99,7 @@ def _prompt(workflow: Workflow, step: Step, data: ContextAssembled) -> Prompt:
         call=data.call,
         seq=step.event.seq,
         slices=slices,
-        tokens=sum(it.tokens for it in slices),
+        tokens=sum(segment.tokens for segment in slices),
         left_out=tuple(left_out),
         digest=digest,
         recorded=data.digest,
@@ -172,13 +172,13 @@ def compare_turns(
         after=_name(after),
         slices=_slices(_texts(old), _texts(new), _name(before), _name(after)),
         values=_changed_values(before, after),
-        newly_left_out=tuple(it for it in new_left if it not in old_left),
-        no_longer_left_out=tuple(it for it in old_left if it not in new_left),
+        newly_left_out=tuple(entry for entry in new_left if entry not in old_left),
+        no_longer_left_out=tuple(entry for entry in old_left if entry not in new_left),
     )
 
 
 def _prompt_of(turn: TurnInspection, call: int) -> Prompt | None:
-    return next((it for it in turn.prompts if it.call == call), None)
+    return next((prompt for prompt in turn.prompts if prompt.call == call), None)
 
 
 def _left_out(prompt: Prompt | None) -> tuple[LeftOut, ...]:
@@ -195,7 +195,7 @@ def _texts(prompt: Prompt | None) -> dict[tuple[str, str], list[str]]:
     for part in prompt.slices if prompt else ():
         texts.setdefault(_place(part), []).extend(_lines(part))
     for message in prompt.messages if prompt and prompt.edited else ():
-        lines = (f"{message['role']}: {it}" for it in (message["content"] or "").splitlines())
+        lines = (f"{message['role']}: {line}" for line in (message["content"] or "").splitlines())
         texts.setdefault(_EDITED, []).extend(lines)
     return texts
 

@@ -105,7 +105,7 @@ class Page:
     @property
     def points(self) -> list[ToolUse]:
         """The functions that were called at its boundaries."""
-        return [it for it in self.tools.values() if it.at_boundary]
+        return [use for use in self.tools.values() if use.at_boundary]
 
     @property
     def waited_seconds(self) -> float:
@@ -130,7 +130,7 @@ def _replied(page: Page, step: Step, data: ModelReplied) -> None:
         answered=event.seq,
         seconds=seconds(call.at, event),
         text=data.text,
-        tools=tuple(it.tool for it in data.tool_requests),
+        tools=tuple(request.tool for request in data.tool_requests),
         model=data.model,
         answerer=data.answerer,
         finish=data.finish,
@@ -241,7 +241,7 @@ def _fetched(page: Page, step: Step, data: ContextFetched) -> None:
     if page.board is not None:
         page.board.fetched(data)
     # A tool may have read something once more.
-    use = next((it for it in page.tools.values() if it.seq == step.event.cause), None)
+    use = next((use for use in page.tools.values() if use.seq == step.event.cause), None)
     if use is None or step.event.actor != f"tool:{use.tool}":
         page.fetched += found
     else:

@@ -165,7 +165,9 @@ def _record(
     variable = workflow.spec.variables.get(name)
     # Of a group only what counts; what was set last may be what another member has set.
     set_by = state.set_by.get(name, 0)
-    last = next((it for it in history if it.seq == set_by), history[0] if history else None)
+    last = next(
+        (value for value in history if value.seq == set_by), history[0] if history else None
+    )
     secret = is_secret(workflow, name)
     # Not that of the last event: members of a group may have added to it side by side.
     value = None if secret else state.variables.get(name)

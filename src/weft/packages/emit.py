@@ -16,6 +16,7 @@ from weft.spec.agents import LiteralIngredient
 from weft.spec.flow import (
     ArtifactsIngredient,
     ContextFormat,
+    RetrievalFilter,
     RetrievalIngredient,
     StateIngredient,
     StepContext,
@@ -91,8 +92,8 @@ class _Module:
         else:
             module, _, self.state_class = self.state.partition(":")
             self.use(module, self.state_class.partition(".")[0])
-        for it in ("AssembledContext", "AssembledContextBuilder", "StepContext"):
-            self.use("weft.flow", it)
+        for name in ("AssembledContext", "AssembledContextBuilder", "StepContext"):
+            self.use("weft.flow", name)
 
     def use(self, module: str, name: str) -> str:
         self.used.setdefault(module, set()).add(name)
@@ -135,7 +136,11 @@ class _Module:
 
 
 def _class(module: _Module, step: str, context: StepContext) -> str:
-    searched = {it.collection: "" for it in context.sources if isinstance(it, RetrievalIngredient)}
+    searched = {
+        source.collection: ""
+        for source in context.sources
+        if isinstance(source, RetrievalIngredient)
+    }
     taken = set(_OWN)
     for name in searched:
         searched[name] = _free_parameter(_snake(name), taken)
@@ -165,7 +170,7 @@ def _constructor(module: _Module, searched: dict[str, str]) -> Iterator[str]:
     for name, parameter in searched.items():
         yield f"        {parameter}: VectorSearchAdapter[{module.collection(name)}],"
     yield "    ) -> None:"
-    yield from (f"        self._{it} = {it}" for it in searched.values())
+    yield from (f"        self._{name} = {name}" for name in searched.values())
     yield ""
 
 
@@ -195,10 +200,7 @@ def _source(module: _Module, source: StepIngredient, searched: dict[str, str]) -
 def _search(module: _Module, source: RetrievalIngredient, parameter: str) -> list[str]:
     path = source.query_path
     query = _text(source.query or "") if path is None else _read(module, path)
-    filters = ", ".join(
-        f"{_text(it.key)}: {_literal(it.value) if it.path is None else _read(module, it.path)}"
-        for it in source.filters
-    )
+    filters = ", ".join(f"{_text(one.key)}: {_filter(module, one)}" for one in source.filters)
     return [
         f"results = await self._{parameter}.search(",
         f"    {query},",
@@ -208,6 +210,10 @@ def _search(module: _Module, source: RetrievalIngredient, parameter: str) -> lis
         ")",
         f"builder.add_retrieval_context({_text(source.collection)}, results)",
     ]
+
+
+def _filter(module: _Module, wanted: RetrievalFilter) -> str:
+    return _literal(wanted.value) if wanted.path is None else _read(module, wanted.path)
 
 
 def _filters(module: _Module, source: ArtifactsIngredient) -> str:
@@ -222,9 +228,8 @@ def _format(module: _Module, wanted: ContextFormat) -> str:
     if not given:
         return ""
     module.use("weft.flow", "ContextFormatOptions")
-    return (
-        f"ContextFormatOptions({', '.join(f'{key}={_literal(it)}' for key, it in given.items())})"
-    )
+    options = ", ".join(f"{key}={_literal(value)}" for key, value in given.items())
+    return f"ContextFormatOptions({options})"
 
 
 def _read(module: _Module, path: str) -> str:
@@ -248,7 +253,7 @@ def _literal(value: Any) -> str:  # noqa: ANN401 - JSON
             return f"[{', '.join(map(_literal, cast('list[Any]', value)))}]"
         case dict():
             entries = cast("dict[str, Any]", value).items()
-            return f"{{{', '.join(f'{_text(key)}: {_literal(it)}' for key, it in entries)}}}"
+            return f"{{{', '.join(f'{_text(key)}: {_literal(value)}' for key, value in entries)}}}"
         case _:
             return repr(value)
 
@@ -263,7 +268,7 @@ def _words(text: str) -> Iterable[str]:
 
 
 def _pascal(text: str, otherwise: str) -> str:
-    name = "".join(it[0].upper() + it[1:] for it in _words(text))
+    name = "".join(word[0].upper() + word[1:] for word in _words(text))
     return name if name.isidentifier() else f"{otherwise}{name}"
 
 

@@ -98,7 +98,7 @@ def _counts_refused(detail: ErrorDetails, details: list[ErrorDetails]) -> bool:
     """Tell whether a list counts as too short only because what is in it was refused."""
     loc = detail["loc"]
     return detail["type"] == "too_short" and any(
-        len(it["loc"]) > len(loc) and it["loc"][: len(loc)] == loc for it in details
+        len(other["loc"]) > len(loc) and other["loc"][: len(loc)] == loc for other in details
     )
 
 
@@ -227,7 +227,7 @@ def _kinds(annotation: object) -> dict[str, str]:
     """Return the words that tell the members of a union apart, each with the key it stands at."""
     if isinstance(annotation, type) and issubclass(annotation, Part):
         return {word: key for key, word in _tagged(annotation)}
-    return {word: key for it in get_args(annotation) for word, key in _kinds(it).items()}
+    return {word: key for member in get_args(annotation) for word, key in _kinds(member).items()}
 
 
 def _not_among(path: Path, found: object, choices: list[str]) -> Problem:

@@ -124,8 +124,8 @@ def read_part(
         return _validated(declared, model), []
     except ValidationError as error:
         refused = list(problems(error, model))
-    faults = [_refusal(declared, it) for it in refused]
-    unknown = [it for it in refused if it.code == "SCHEMA008"]
+    faults = [_refusal(declared, problem) for problem in refused]
+    unknown = [problem for problem in refused if problem.code == "SCHEMA008"]
     if unknown and without_unknown(declared.rewrite, unknown, holders):
         with suppress(ValidationError):
             return _validated(declared, model), faults
@@ -187,9 +187,11 @@ def _understand(kind: FileKind, declared: DeclaredFile) -> tuple[Part | None, li
         place = declared.document.place(change.path, key=True)
         hint = "rewrite the package: weft migrate"
         faults.append(_finding("SCHEMA010", f"older spelling: {change.message}", place, hint=hint))
-    for it in declared.rewrite.contradictions:
-        place = declared.document.place(it.path)
-        faults.append(_finding("SCHEMA007", it.message, place, hint="give both the same name"))
+    for contradiction in declared.rewrite.contradictions:
+        place = declared.document.place(contradiction.path)
+        faults.append(
+            _finding("SCHEMA007", contradiction.message, place, hint="give both the same name")
+        )
     return (None if declared.rewrite.contradictions else part), faults
 
 

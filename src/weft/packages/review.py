@@ -81,14 +81,14 @@ def refuse_errors(
 ) -> None:
     """Raise CheckFailed if something keeps a package from running; a traceback shows all of it."""
     said = review_package(package, profile=profile, kinds=kinds, suppressed=suppressed)
-    errors = tuple(it for it in said if is_error(it))
+    errors = tuple(finding for finding in said if is_error(finding))
     if not errors:
         return
     count = f"{len(errors)} error{'s' if len(errors) > 1 else ''}"
     name = package.folder.resolve().name
     refusal = CheckFailed(f"the package {name} has {count} and cannot run", errors)
-    for it in errors:
-        refusal.add_note(f"{it.place}: {it.code} {it.message}")
+    for error in errors:
+        refusal.add_note(f"{error.place}: {error.code} {error.message}")
     raise refusal
 
 
@@ -131,7 +131,7 @@ def review(
     said += [finding for pack in packs for finding in pack.findings]
     said += () if is_package(path) else _joined(packages, packs)
     said += left_out(path)
-    files = sum(it.files for it in packages) + len(packs)
+    files = sum(package.files for package in packages) + len(packs)
     return Review(tuple(packages), sort_findings(said), files)
 
 
@@ -189,10 +189,12 @@ def _joined(packages: list[Reviewed], packs: list[PackFile]) -> tuple[Finding, .
 
     One that could not be read is known by its folder, so that those which need it are not blamed.
     """
-    named = {it.name: it for it in packages}
-    whole = {it.declared.name: it for it in packs if it.pack}
+    named = {package.name: package for package in packages}
+    whole = {pack.declared.name: pack for pack in packs if pack.pack}
     subject = WorkspaceSubject(
-        workflows={name: WorkflowSpec(orchestrator=it.orchestrator) for name, it in named.items()},
-        packs={name: it.pack for name, it in whole.items() if it.pack},
+        workflows={
+            name: WorkflowSpec(orchestrator=package.orchestrator) for name, package in named.items()
+        },
+        packs={name: pack.pack for name, pack in whole.items() if pack.pack},
     )
     return check_workspace(subject, locate=_Locator(named, whole))

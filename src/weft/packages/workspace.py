@@ -60,7 +60,9 @@ def find_packages(path: Path) -> list[Path]:
     inner = path / PACKAGES
     entries = (inner if inner.is_dir() else path).iterdir()
     # Hidden folders and backups are passed over, as they are when a package is packed.
-    return sorted(it for it in entries if not is_passed_over(it.name) and is_package(it))
+    return sorted(
+        entry for entry in entries if not is_passed_over(entry.name) and is_package(entry)
+    )
 
 
 def read_packs(workspace: Path) -> list[PackFile]:
@@ -129,7 +131,7 @@ def _astray(home: Path) -> Iterator[Finding]:
         if is_package(entry):
             continue
         if entry.is_dir():
-            for nested in (it for it in _entries(entry) if is_package(it)):
+            for nested in (inner for inner in _entries(entry) if is_package(inner)):
                 yield _misplaced(nested, "lies too deep", home)
         elif not entry.exists():
             yield unreadable(entry, "is a link that leads nowhere", "fix or remove it")
@@ -200,7 +202,7 @@ def template_files(pattern: str, name: str) -> dict[str, bytes]:
     """Return the files of a new package called `name` that follows a pattern."""
     found = find_pattern(pattern)
     if found is None:
-        known = ", ".join(f"{it.id} {it.title}" for it in PATTERNS)
+        known = ", ".join(f"{one.id} {one.title}" for one in PATTERNS)
         raise UsageError(f'there is no pattern "{pattern}"', hint=f"choose one of: {known}")
     package = read_package(shipped_folder() / found.name)
     orchestrator = package.spec.orchestrator.model_copy(update={"workflow_name": name})

@@ -94,9 +94,9 @@ def equalities(query: Mapping[str, Json]) -> dict[str, Json]:
 def fits(part: QueryPart, document: Mapping[str, Json]) -> bool:
     """Tell whether a document is what a query looks for."""
     if isinstance(part, AllOf):
-        return all(fits(it, document) for it in part.parts)
+        return all(fits(inner, document) for inner in part.parts)
     if isinstance(part, AnyOf):
-        return any(fits(it, document) for it in part.parts)
+        return any(fits(inner, document) for inner in part.parts)
     return _holds(part.op, list(_values_at(document, part.field.split("."))), part.value)
 
 
@@ -143,13 +143,13 @@ def _values_at(value: Json, parts: list[str]) -> Iterator[Json]:
 def _holds(op: Operator, found: list[Json], wanted: Json) -> bool:
     match op:
         case "$exists":
-            return any(it is not _MISSING for it in found) == wanted
+            return any(value is not _MISSING for value in found) == wanted
         case "$ne":
             return not _holds("$eq", found, wanted)
         case "$in":
-            return any(_holds("$eq", found, it) for it in cast("list[Json]", wanted))
+            return any(_holds("$eq", found, item) for item in cast("list[Json]", wanted))
         case _:
-            return any(_compares(op, it, wanted) for it in _with_items(found))
+            return any(_compares(op, value, wanted) for value in _with_items(found))
 
 
 def _with_items(values: list[Json]) -> Iterator[Json]:
@@ -194,9 +194,9 @@ def _same(one: Json, other: Json) -> bool:
 
 def _joined(key: str, value: Json, depth: int) -> QueryPart:
     items = cast("list[Json]", value) if isinstance(value, list) else []
-    if not items or not all(isinstance(it, dict) for it in items):
+    if not items or not all(isinstance(item, dict) for item in items):
         raise ExpressionError(f"{key} is a list of queries", hint=f'write {{"{key}": [{{...}}]}}')
-    parts = tuple(parse_query(cast("dict[str, Json]", it), depth + 1) for it in items)
+    parts = tuple(parse_query(cast("dict[str, Json]", item), depth + 1) for item in items)
     return AllOf(parts) if key == "$and" else AnyOf(parts)
 
 

@@ -240,7 +240,7 @@ def _custom(value: object) -> object:
     kind = fields.get("type")
     if not isinstance(kind, str) or not kind.startswith(CUSTOM):
         return cast("object", value)
-    settings = {key: it for key, it in fields.items() if key != "type"}
+    settings = {key: value for key, value in fields.items() if key != "type"}
     return {"type": "x", "name": kind.removeprefix(CUSTOM), "settings": settings}
 
 

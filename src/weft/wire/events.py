@@ -64,7 +64,7 @@ def user_event_data(
     if allowed is None or data is None:
         return None
     fields: dict[str, Any] = from_json(encode(_without_secrets(data, workflow)))
-    return _shaped(event, run, {name: it for name, it in fields.items() if name in allowed})
+    return _shaped(event, run, {name: value for name, value in fields.items() if name in allowed})
 
 
 def _for_user(event: Event, workflow: Workflow, audience: Audience) -> EventData | None:

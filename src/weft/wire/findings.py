@@ -23,7 +23,7 @@ def finding_data(finding: Finding) -> dict[str, Json]:
 
 def fix_data(fix: Fix) -> dict[str, Json]:
     """Return a safe fix as JSON can hold it; without a file, its paths lead into the spec."""
-    return {"title": fix.title, "file": fix.file, "edits": [edit_data(it) for it in fix.edits]}
+    return {"title": fix.title, "file": fix.file, "edits": [edit_data(edit) for edit in fix.edits]}
 
 
 def edit_data(edit: Edit) -> dict[str, Json]:

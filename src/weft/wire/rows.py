@@ -23,7 +23,7 @@ def run_data(
     A sum that lacks a part is null: the cost where a call has no known price, the tokens where a
     call was not counted.
     """
-    data = {**row._asdict(), "requests": [request_data(it, schemas) for it in requests]}
+    data = {**row._asdict(), "requests": [request_data(request, schemas) for request in requests]}
     del data["batch"]  # the store's own
     unknown = ("cost_usd",) if row.unpriced else ()
     uncounted = ("input_tokens", "output_tokens") if row.uncounted else ()
@@ -48,18 +48,18 @@ def runs_data(
     return [run_data(row, of_run.get(row.run, ()), schemas) for row in rows]
 
 
-def artifact_data(it: Envelope) -> dict[str, Any]:
+def artifact_data(artifact: Envelope) -> dict[str, Any]:
     """Return an artifact; times are milliseconds, as everywhere."""
     return {
-        "id": it.id,
-        "type": it.type,
-        "payload": it.payload,
-        "produced_by": it.produced_by,
-        "correlation_id": it.correlation_id,
-        "partition_key": it.partition_key,
-        "tags": list(it.tags),
-        "created_at": milliseconds(it.created_at),
-        "version": it.version,
+        "id": artifact.id,
+        "type": artifact.type,
+        "payload": artifact.payload,
+        "produced_by": artifact.produced_by,
+        "correlation_id": artifact.correlation_id,
+        "partition_key": artifact.partition_key,
+        "tags": list(artifact.tags),
+        "created_at": milliseconds(artifact.created_at),
+        "version": artifact.version,
     }
 
 
@@ -75,5 +75,5 @@ def whole_artifact_data(found: StoredArtifact, consumed: Iterable[Consumption]) 
         },
         "run": found.run,
         "seq": found.seq,
-        "consumed": [it._asdict() for it in consumed],
+        "consumed": [consumption._asdict() for consumption in consumed],
     }

@@ -68,7 +68,9 @@ class Manifest(Part):
 
 
 def make_manifest(name: str, digest: str, files: Mapping[str, bytes]) -> Manifest:
-    return Manifest(name=name, digest=digest, files={it: sha256(files[it]) for it in sorted(files)})
+    return Manifest(
+        name=name, digest=digest, files={path: sha256(files[path]) for path in sorted(files)}
+    )
 
 
 def manifest_bytes(manifest: Manifest) -> bytes:
@@ -156,7 +158,9 @@ def export_package(folder: Path, target: Path) -> Export:
         raise PackageError(f"{folder} cannot be exported; nothing was written", tuple(found))
     findings = review_package(package)
     # What cannot be linked here may be performed by the version that imports the archive.
-    errors = tuple(it for it in findings if is_error(it) and not it.code.startswith("LINK"))
+    errors = tuple(
+        finding for finding in findings if is_error(finding) and not finding.code.startswith("LINK")
+    )
     if errors:
         message = f"{folder} is not exported: the package has errors; nothing was written"
         raise CheckFailed(message, errors)
@@ -168,7 +172,7 @@ def export_package(folder: Path, target: Path) -> Export:
 
 def _unpackable(folder: Path, name: str, content: FolderFiles) -> list[Finding]:
     """Find what import would refuse, while the author can still fix it."""
-    faults = [f"{it!r} {fault}" for it in sorted(content.files) if (fault := name_error(it))]
+    faults = [f"{name!r} {fault}" for name in sorted(content.files) if (fault := name_error(name))]
     fault = segment_error(name)
     if fault:
         faults.append(f"the workflow's name {name!r} {fault}")
@@ -177,7 +181,9 @@ def _unpackable(folder: Path, name: str, content: FolderFiles) -> list[Finding]:
         faults.append(f"{both[0]!r} and {both[1]!r} would be the same file, or one in the other")
     severity = CATALOGUE["SCHEMA015"].severity
     place = Place(str(folder))
-    return [Finding("SCHEMA015", severity, it, place, hint=("rename it",)) for it in faults]
+    return [
+        Finding("SCHEMA015", severity, message, place, hint=("rename it",)) for message in faults
+    ]
 
 
 def _zipped(files: dict[str, bytes]) -> bytes:

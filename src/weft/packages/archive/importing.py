@@ -246,19 +246,25 @@ def _judged(archive: Path, unpacked: Unpacked, folder: Path) -> tuple[Finding, .
     """Read and check the files as a package, somewhere apart; refuse what cannot run."""
     with staged_folder(unpacked.files, unpacked.manifest.name) as staged:
         package = read_package(staged)
-        faults = [_moved(it, staged, archive) for it in package.findings if is_error(it)]
+        faults = [
+            _moved(finding, staged, archive) for finding in package.findings if is_error(finding)
+        ]
         if not faults:
-            faults = [refused(archive, it) for it in _mismatches(unpacked.manifest, package)]
+            faults = [
+                refused(archive, message) for message in _mismatches(unpacked.manifest, package)
+            ]
         if faults:
             message = f"{archive} cannot be imported; nothing was changed"
             raise PackageError(message, tuple(faults))
         findings = review_package(package)
         # One that could not run must not take the place of one that can.
-        errors = tuple(_moved(it, staged, archive) for it in findings if is_error(it))
+        errors = tuple(
+            _moved(finding, staged, archive) for finding in findings if is_error(finding)
+        )
         if errors:
             message = f"{archive} cannot be imported: the package has errors; nothing was changed"
             raise PackageError(message, errors)
-        return tuple(_moved(it, staged, folder) for it in findings)
+        return tuple(_moved(finding, staged, folder) for finding in findings)
 
 
 def _mismatches(manifest: Manifest, package: Package) -> list[str]:

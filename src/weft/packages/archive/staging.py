@@ -90,7 +90,7 @@ class _Exchange:
 
     def stage(self, target: Path, content: bytes) -> None:
         self.at = target
-        missing = [it for it in target.parents if not it.exists()]
+        missing = [folder for folder in target.parents if not folder.exists()]
         target.parent.mkdir(parents=True, exist_ok=True)
         self.folders += reversed(missing)
         self.new[target] = _temporary(target, content)

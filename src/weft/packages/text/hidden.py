@@ -90,7 +90,7 @@ def _is_secret(raw: str, labels: tuple[str, ...], *, kept: bool, valued: bool) -
     if raw in _WORDS:
         return False
     parameters = _PARAMETER.finditer(raw)
-    pairs = [("", raw), *((it[1], it[2]) for it in parameters)]
+    pairs = [("", raw), *((parameter[1], parameter[2]) for parameter in parameters)]
     if valued:
         pairs += [(label, raw) for label in labels]
     return (kept and valued) or any(secret_in(label, value) for label, value in pairs)
@@ -106,6 +106,6 @@ def _may_hold_secret(line: str, above: tuple[str, ...]) -> bool:
         return True
     keys = set(_KEY.findall(line))
     if keys & _VALUE_KEYS:
-        keys.update(key for it in above[-_ABOVE:] for key in _KEY.findall(it))
+        keys.update(key for line_above in above[-_ABOVE:] for key in _KEY.findall(line_above))
     values = [(quoted or plain).strip() for quoted, plain in _VALUE.findall(line)]
     return any(secret_in(key, value) for key in keys for value in values if value not in _WORDS)
