@@ -109,10 +109,10 @@ def name_error(name: str) -> str | None:
         return "leads out of the package"
     if len(segments) > MAX_FOLDERS + 1:
         return f"is nested more than {MAX_FOLDERS} folders deep"
-    fault = next((fault for fault in map(segment_error, segments) if fault), None)
-    if fault is None and len(name.encode()) > _MAX_NAME:
+    error = next((error for error in map(segment_error, segments) if error), None)
+    if error is None and len(name.encode()) > _MAX_NAME:
         return f"is longer than {_MAX_NAME} bytes"
-    return fault
+    return error
 
 
 def segment_error(segment: str) -> str | None:

@@ -98,8 +98,8 @@ def read_package(folder: Path) -> Package:
         files[kind.stem] = declared
         found += declared.document.findings
         if declared.document.ok:
-            part, faults = _understand(kind, declared)
-            found += faults
+            part, errors = _understand(kind, declared)
+            found += errors
             if part is not None:
                 parts[kind.stem] = part
     return Package(
@@ -124,12 +124,12 @@ def read_part(
         return _validated(declared, model), []
     except ValidationError as error:
         refused = list(problems(error, model))
-    faults = [_refusal(declared, problem) for problem in refused]
+    errors = [_refusal(declared, problem) for problem in refused]
     unknown = [problem for problem in refused if problem.code == "SCHEMA008"]
     if unknown and without_unknown(declared.rewrite, unknown, holders):
         with suppress(ValidationError):
-            return _validated(declared, model), faults
-    return None, faults
+            return _validated(declared, model), errors
+    return None, errors
 
 
 def _validated(declared: DeclaredFile, model: type[_P]) -> _P:
@@ -182,17 +182,17 @@ def _missing_remedy(kind: FileKind, contents: Contents) -> str:
 
 
 def _understand(kind: FileKind, declared: DeclaredFile) -> tuple[Part | None, list[Finding]]:
-    part, faults = read_part(declared, kind.model, kind.holds.values())
+    part, errors = read_part(declared, kind.model, kind.holds.values())
     for change in declared.rewrite.changes:
         place = declared.document.place(change.path, key=True)
         hint = "rewrite the package: weft migrate"
-        faults.append(_finding("SCHEMA010", f"older spelling: {change.message}", place, hint=hint))
+        errors.append(_finding("SCHEMA010", f"older spelling: {change.message}", place, hint=hint))
     for contradiction in declared.rewrite.contradictions:
         place = declared.document.place(contradiction.path)
-        faults.append(
+        errors.append(
             _finding("SCHEMA007", contradiction.message, place, hint="give both the same name")
         )
-    return (None if declared.rewrite.contradictions else part), faults
+    return (None if declared.rewrite.contradictions else part), errors
 
 
 def _refusal(declared: DeclaredFile, problem: Problem) -> Finding:

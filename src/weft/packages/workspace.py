@@ -85,8 +85,8 @@ def _read_pack(path: Path, folder: Path) -> PackFile:
     declared = open_document(path.name, document, "pack")
     if not document.ok:
         return PackFile(declared, None, document.findings)
-    pack, faults = read_part(declared, Pack)
-    return PackFile(declared, pack, (*document.findings, *faults))
+    pack, errors = read_part(declared, Pack)
+    return PackFile(declared, pack, (*document.findings, *errors))
 
 
 def _unread(path: Path, finding: Finding) -> PackFile:

@@ -55,11 +55,11 @@ def validation_error(type_: TypeExpr, value: Json, models: Models) -> str | None
     >>> validation_error(ListOf(Scalar("int")), [1, "x"], {})
     'expected int, got "x" at [1]'
     """
-    fault = _Fitting(models, {}).fault(type_, value, 0)
-    if fault is None:
+    error = _Validation(models, {}).error(type_, value, 0)
+    if error is None:
         return None
-    place = "".join(_step(step) for step in fault.path).removeprefix(".")
-    return f"{fault.text} at {_short(place, 80)}" if place else fault.text
+    place = "".join(_step(step) for step in error.path).removeprefix(".")
+    return f"{error.text} at {_short(place, 80)}" if place else error.text
 
 
 def finite_values(type_: TypeExpr, limit: int = 16) -> tuple[Json, ...] | None:
@@ -132,33 +132,33 @@ def _unfit(type_: TypeExpr, form: str) -> ExpressionError:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fault:
+class _Error:
     """What does not fit, and where, seen from the value that was looked at."""
 
     text: str
     path: Path = ()
 
-    def under(self, step: str | int) -> "_Fault":
-        return _Fault(self.text, (step, *self.path))
+    def under(self, step: str | int) -> "_Error":
+        return _Error(self.text, (step, *self.path))
 
 
 @dataclass(frozen=True, slots=True)
-class _Fitting:
+class _Validation:
     """One comparison of a value with a type."""
 
     models: Models
     #: Unions already looked at. Without it, a union of models that hold the same union again
     #: would be tried in every combination.
-    seen: dict[tuple[UnionOf, int], _Fault | None]
+    seen: dict[tuple[UnionOf, int], _Error | None]
 
-    def fault(self, type_: TypeExpr, value: Json, depth: int) -> _Fault | None:
+    def error(self, type_: TypeExpr, value: Json, depth: int) -> _Error | None:
         if depth > MAX_VALUE_DEPTH:
-            return _Fault(f"nested more than {MAX_VALUE_DEPTH} levels deep")
+            return _Error(f"nested more than {MAX_VALUE_DEPTH} levels deep")
         match type_:
             case Scalar() | LiteralOf():
                 return None if _fits_alone(type_, value) else _wrong(type_, value)
             case OptionalOf(of):
-                return None if value is None else self.fault(of, value, depth)
+                return None if value is None else self.error(of, value, depth)
             case UnionOf():
                 key = (type_, id(value))
                 if key not in self.seen:
@@ -166,14 +166,14 @@ class _Fitting:
                 return self.seen[key]
             case _:
                 inner = self.inner(type_, value)
-        if isinstance(inner, _Fault):
+        if isinstance(inner, _Error):
             return inner
         for step, of, item in inner:
-            if fault := self.fault(of, item, depth + 1):
-                return fault.under(step)
+            if error := self.error(of, item, depth + 1):
+                return error.under(step)
         return None
 
-    def inner(self, type_: ListOf | DictOf | Ref, value: Json) -> _Fault | Iterator[_Inner]:
+    def inner(self, type_: ListOf | DictOf | Ref, value: Json) -> _Error | Iterator[_Inner]:
         """Return the parts of a list or an object, each with the type it should have."""
         match type_:
             case ListOf(of) if isinstance(value, list):
@@ -181,33 +181,33 @@ class _Fitting:
             case DictOf(of) if isinstance(value, dict):
                 return ((key, of, item) for key, item in cast("dict[str, Json]", value).items())
             case Ref(name) if name not in self.models:
-                return _Fault(f"the model {name} is not declared")
+                return _Error(f"the model {name} is not declared")
             case Ref(name) if isinstance(value, dict):
                 return _fields(self.models[name], cast("dict[str, Json]", value))
             case _:
                 return _wrong(type_, value)
 
-    def union(self, type_: UnionOf, value: Json, depth: int) -> _Fault | None:
-        """Report the member that comes closest: the one whose fault lies deepest inside."""
-        close: list[_Fault] = []
+    def union(self, type_: UnionOf, value: Json, depth: int) -> _Error | None:
+        """Report the member that comes closest: the one whose error lies deepest inside."""
+        close: list[_Error] = []
         for member in type_.members:
-            fault = self.fault(member, value, depth)
-            if fault is None:
+            error = self.error(member, value, depth)
+            if error is None:
                 return None
-            if fault != _wrong(member, value):
-                close.append(fault)
-        return max(close, key=lambda fault: len(fault.path), default=_wrong(type_, value))
+            if error != _wrong(member, value):
+                close.append(error)
+        return max(close, key=lambda error: len(error.path), default=_wrong(type_, value))
 
 
-def _fields(fields: Mapping[str, TypeExpr], value: dict[str, Json]) -> _Fault | Iterator[_Inner]:
+def _fields(fields: Mapping[str, TypeExpr], value: dict[str, Json]) -> _Error | Iterator[_Inner]:
     for key in value:
         if key not in fields:
             near = nearest(str(key), fields)
             hint = f", did you mean {near}?" if near else ""
-            return _Fault(f"unknown field {_short(str(key))}{hint}")
+            return _Error(f"unknown field {_short(str(key))}{hint}")
     for name, of in fields.items():
         if name not in value and not isinstance(of, OptionalOf):
-            return _Fault(f"the field {name} is missing")
+            return _Error(f"the field {name} is missing")
     return ((key, fields[key], item) for key, item in value.items())
 
 
@@ -238,8 +238,8 @@ def _same(value: Json, listed: LiteralValue) -> bool:
     return value == listed and isinstance(value, bool) == isinstance(listed, bool)
 
 
-def _wrong(type_: TypeExpr, value: Json) -> _Fault:
-    return _Fault(f"expected {_short(print_type(type_), 80)}, got {_shown(value)}")
+def _wrong(type_: TypeExpr, value: Json) -> _Error:
+    return _Error(f"expected {_short(print_type(type_), 80)}, got {_shown(value)}")
 
 
 def _shown(value: Json) -> str:

@@ -2,14 +2,14 @@ import json
 
 import pytest
 
-from weft.packages.text.index import MAX_DEPTH, MAX_FAULTS, MAX_NODES, line_column
+from weft.packages.text.index import MAX_DEPTH, MAX_ERRORS, MAX_NODES, line_column
 from weft.packages.text.json_text import load, parse
 
 
 def faults(text):
     """Every fault as code, line, column and message."""
     return [
-        (fault.code, *line_column(text, fault.start), fault.message) for fault in load(text).faults
+        (fault.code, *line_column(text, fault.start), fault.message) for fault in load(text).errors
     ]
 
 
@@ -33,7 +33,7 @@ def only(text):
 def test_valid_text_reads_the_same_both_ways(text):
     expected = json.loads(text)
     assert load(text).data == parse(text).data == expected
-    assert load(text).faults == parse(text).faults == ()
+    assert load(text).errors == parse(text).errors == ()
 
 
 def test_faultless_text_takes_the_quick_way_without_an_index():
@@ -111,25 +111,25 @@ def test_several_faults_are_found_in_one_look():
 
 
 def test_hints_say_what_to_write():
-    (fault,) = load("[None]").faults
+    (fault,) = load("[None]").errors
     assert fault.hint == ("write null",)
     assert fault.length == 4
 
 
 def test_a_bracket_left_open_is_named():
-    (fault,) = load('{"a": [1,\n 2').faults
+    (fault,) = load('{"a": [1,\n 2').errors
     assert fault.cause == ("'[' was opened on line 1, column 7",)
 
 
 def test_the_list_of_faults_is_bounded():
-    found = load("[" + "x," * 1000 + "1]").faults
-    assert len(found) == MAX_FAULTS + 1
+    found = load("[" + "x," * 1000 + "1]").errors
+    assert len(found) == MAX_ERRORS + 1
     assert found[-1].message == "the file has more faults than are listed"
 
 
 def test_every_duplicate_key_is_reported_with_both_places():
     text = '{"a": 1,\n "b": {"c": 1, "c": 2},\n "a": 3, "a": 4}'
-    found = load(text).faults
+    found = load(text).errors
     assert [(p.code, *line_column(text, p.start), p.length) for p in found] == [
         ("SCHEMA003", 2, 16, 3),
         ("SCHEMA003", 3, 2, 3),
@@ -163,7 +163,7 @@ def test_a_comment_must_be_closed():
 
 def test_slashes_inside_text_are_no_comment():
     text = '{"url": "a//b /* c", "u": "\\u00e9"}'
-    assert load(text).faults == parse(text).faults == ()
+    assert load(text).errors == parse(text).errors == ()
 
 
 def nested(depth):
@@ -171,7 +171,7 @@ def nested(depth):
 
 
 def test_depth_is_limited():
-    assert load(nested(MAX_DEPTH)).faults == ()
+    assert load(nested(MAX_DEPTH)).errors == ()
     assert only(nested(MAX_DEPTH + 1))[:3] == ("SCHEMA004", 1, MAX_DEPTH + 1)
 
 
@@ -183,13 +183,13 @@ def test_great_depth_is_a_finding_not_a_crash(depth):
 
 def test_many_shallow_containers_are_no_depth():
     text = "[" + ",".join(['{"a": []}'] * 200) + "]"
-    assert load(text).faults == ()
+    assert load(text).errors == ()
     assert load(text).root is None
 
 
 def test_the_number_of_values_is_limited():
     fits = "[" + ",".join("1" * (MAX_NODES - 1)) + "]"
-    assert load(fits).faults == ()
+    assert load(fits).errors == ()
     assert only(fits[:-1] + ",1]")[0] == "SCHEMA004"
 
 

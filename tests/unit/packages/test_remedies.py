@@ -71,11 +71,11 @@ def test_what_was_meant_is_not_guessed(wanted, found):
     "text", ["a: {name} wants help\n", "- {name} wants\n", "b: {c: {name} wants}\n", "{name} x\n"]
 )
 def test_yaml_text_that_begins_with_a_brace(text):
-    (fault,) = parse(text).faults
+    (fault,) = parse(text).errors
     assert fault.message.startswith("text follows an object")
     assert fault.hint == ("put the whole text in quotes",)
 
 
 def test_an_object_without_its_comma_is_something_else():
-    (fault,) = parse("b: {c: 1 d: 2}\n").faults
+    (fault,) = parse("b: {c: 1 d: 2}\n").errors
     assert not fault.message.startswith("text follows an object")

@@ -2,7 +2,7 @@ import pytest
 import yaml
 
 from weft.packages.text import yaml_text
-from weft.packages.text.index import MAX_DEPTH, MAX_FAULTS, line_column
+from weft.packages.text.index import MAX_DEPTH, MAX_ERRORS, line_column
 from weft.packages.text.yaml_text import parse
 
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("loader")
 
 def faults(text):
     return [
-        (fault.code, *line_column(text, fault.start), fault.message) for fault in parse(text).faults
+        (fault.code, *line_column(text, fault.start), fault.message) for fault in parse(text).errors
     ]
 
 
@@ -30,7 +30,7 @@ def only(text):
 
 def value(text):
     parsed = parse(text)
-    assert parsed.faults == ()
+    assert parsed.errors == ()
     return parsed.data
 
 
@@ -145,7 +145,7 @@ def test_what_has_no_plain_words_is_passed_on_with_its_place():
 
 
 def test_a_fault_names_where_its_construct_began():
-    (fault,) = parse("a: [1,\n 2\nb: 3").faults
+    (fault,) = parse("a: [1,\n 2\nb: 3").errors
     assert fault.cause == ("it began on line 1, column 4",)
     assert fault.hint == ("put a comma, or close the bracket",)
 
@@ -186,7 +186,7 @@ def test_features_json_cannot_express(text, line, column, message):
 
 
 def test_a_key_to_quote_is_shown_quoted():
-    (fault,) = parse("1: x").faults
+    (fault,) = parse("1: x").errors
     assert fault.hint == ('write it as "1"',)
 
 
@@ -201,7 +201,7 @@ def test_numbers_out_of_range_are_refused(number):
 def test_duplicate_keys_are_refused_with_both_places():
     text = "a: 1\nb:\n  c: 1\n  c: 2\na: 3\n"
     assert [fault[:3] for fault in faults(text)] == [("SCHEMA003", 4, 3), ("SCHEMA003", 5, 1)]
-    assert parse(text).faults[1].cause == ("it first stands on line 1, column 1",)
+    assert parse(text).errors[1].cause == ("it first stands on line 1, column 1",)
 
 
 def test_aliases_are_written_out_as_copies():
@@ -218,7 +218,7 @@ def bomb(levels):
 
 
 def test_an_alias_bomb_is_a_finding():
-    assert parse(bomb(4)).faults == ()
+    assert parse(bomb(4)).errors == ()
     assert only(bomb(9))[0] == "SCHEMA004"
     assert only(bomb(9))[1] == 5
 
@@ -226,13 +226,13 @@ def test_an_alias_bomb_is_a_finding():
 def test_depth_counts_after_aliases_are_written_out():
     chain = ["a0: &a0 []"]
     chain += [f"a{n}: &a{n} [*a{n - 1}]" for n in range(1, MAX_DEPTH - 1)]
-    assert parse("\n".join(chain)).faults == ()
+    assert parse("\n".join(chain)).errors == ()
     chain += [f"a{MAX_DEPTH - 1}: [*a{MAX_DEPTH - 2}]"]
     assert only("\n".join(chain))[:2] == ("SCHEMA004", MAX_DEPTH)
 
 
 def test_depth_is_limited():
-    assert parse("[" * MAX_DEPTH + "]" * MAX_DEPTH).faults == ()
+    assert parse("[" * MAX_DEPTH + "]" * MAX_DEPTH).errors == ()
     assert only("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1))[:3] == (
         "SCHEMA004",
         1,
@@ -246,13 +246,13 @@ def test_depth_is_limited():
 def test_the_number_of_values_is_limited(monkeypatch):
     monkeypatch.setattr(yaml_text, "MAX_NODES", 1000)
     text = "[" + "1," * 999 + "]"
-    assert parse(text).faults == ()
+    assert parse(text).errors == ()
     assert only(text[:-1] + "1]")[0] == "SCHEMA004"
 
 
 def test_the_list_of_faults_is_bounded():
-    found = parse("\n".join(f"{n}: x" for n in range(100))).faults
-    assert len(found) == MAX_FAULTS + 1
+    found = parse("\n".join(f"{n}: x" for n in range(100))).errors
+    assert len(found) == MAX_ERRORS + 1
     assert found[-1].message == "the file has more faults than are listed"
 
 

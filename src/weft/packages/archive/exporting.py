@@ -172,17 +172,17 @@ def export_package(folder: Path, target: Path) -> Export:
 
 def _unpackable(folder: Path, name: str, content: FolderFiles) -> list[Finding]:
     """Find what import would refuse, while the author can still fix it."""
-    faults = [f"{name!r} {fault}" for name in sorted(content.files) if (fault := name_error(name))]
-    fault = segment_error(name)
-    if fault:
-        faults.append(f"the workflow's name {name!r} {fault}")
+    errors = [f"{name!r} {error}" for name in sorted(content.files) if (error := name_error(name))]
+    error = segment_error(name)
+    if error:
+        errors.append(f"the workflow's name {name!r} {error}")
     both = clash([*content.files, MANIFEST])
     if both:
-        faults.append(f"{both[0]!r} and {both[1]!r} would be the same file, or one in the other")
+        errors.append(f"{both[0]!r} and {both[1]!r} would be the same file, or one in the other")
     severity = CATALOGUE["SCHEMA015"].severity
     place = Place(str(folder))
     return [
-        Finding("SCHEMA015", severity, message, place, hint=("rename it",)) for message in faults
+        Finding("SCHEMA015", severity, message, place, hint=("rename it",)) for message in errors
     ]
 
 

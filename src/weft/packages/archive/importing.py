@@ -58,9 +58,9 @@ def unpack(archive: Path) -> Unpacked:
         if not archive.is_file():
             raise _refusal(archive, ["there is no such file"])
         with archive.open("rb") as file:
-            faults = list(_end_faults(file, archive.stat().st_size))
-            if faults:
-                raise _refusal(archive, faults)
+            errors = list(_end_errors(file, archive.stat().st_size))
+            if errors:
+                raise _refusal(archive, errors)
             with ZipFile(file) as zipped:
                 return _unpacked(archive, zipped)
     except _BROKEN as error:
@@ -76,15 +76,15 @@ def refused(archive: Path, message: str) -> Finding:
     return Finding("SCHEMA015", severity, message, Place(str(archive)), hint=(hint,))
 
 
-def _refusal(archive: Path, faults: list[str]) -> PackageError:
-    shown = faults[:_MOST_FINDINGS]
-    if len(faults) > len(shown):
-        shown.append(f"and {len(faults) - len(shown)} more like these")
-    findings = tuple(refused(archive, fault) for fault in shown)
+def _refusal(archive: Path, errors: list[str]) -> PackageError:
+    shown = errors[:_MOST_FINDINGS]
+    if len(errors) > len(shown):
+        shown.append(f"and {len(errors) - len(shown)} more like these")
+    findings = tuple(refused(archive, error) for error in shown)
     return PackageError(f"{archive} cannot be imported; nothing was changed", findings)
 
 
-def _end_faults(file: BinaryIO, size: int) -> Iterator[str]:
+def _end_errors(file: BinaryIO, size: int) -> Iterator[str]:
     """Look at the end of the file before the list of entries is read, which could be huge."""
     if size > MAX_TOTAL + _MAX_LIST:
         yield f"the file is larger than {MAX_TOTAL // 1024**2} MiB"
@@ -105,10 +105,10 @@ def _end_faults(file: BinaryIO, size: int) -> Iterator[str]:
 
 def _unpacked(archive: Path, zipped: ZipFile) -> Unpacked:
     entries = zipped.infolist()
-    for look in (_entry_faults, _list_faults):
-        faults = list(look(entries))
-        if faults:
-            raise _refusal(archive, faults)
+    for look in (_entry_errors, _list_errors):
+        errors = list(look(entries))
+        if errors:
+            raise _refusal(archive, errors)
     files: dict[str, bytes] = {}
     room = MAX_TOTAL
     for entry in entries:
@@ -120,20 +120,20 @@ def _unpacked(archive: Path, zipped: ZipFile) -> Unpacked:
             raise _refusal(archive, [f"the content is larger than {MAX_TOTAL // 1024**2} MiB"])
         files[entry.filename] = raw
     manifest = read_manifest(files.pop(MANIFEST))
-    faults = [manifest] if isinstance(manifest, str) else list(_content_faults(manifest, files))
-    if isinstance(manifest, str) or faults:
-        raise _refusal(archive, [f"{MANIFEST}: {fault}" for fault in faults])
+    errors = [manifest] if isinstance(manifest, str) else list(_content_errors(manifest, files))
+    if isinstance(manifest, str) or errors:
+        raise _refusal(archive, [f"{MANIFEST}: {error}" for error in errors])
     return Unpacked(manifest, files)
 
 
-def _entry_faults(entries: list[ZipInfo]) -> Iterator[str]:
+def _entry_errors(entries: list[ZipInfo]) -> Iterator[str]:
     for entry in entries:
         # `filename` was shortened at a zero byte; only the name as it stands can be judged.
         name = entry.orig_filename
-        fault = name_error(name)
+        error = name_error(name)
         kind = stat.S_IFMT(entry.external_attr >> 16)
-        if fault:
-            yield f"{name!r} {fault}"
+        if error:
+            yield f"{name!r} {error}"
         elif kind not in (0, stat.S_IFREG):
             yield f"{name!r} is a link or something else that is not a plain file"
         elif entry.flag_bits & _ENCRYPTED:
@@ -142,7 +142,7 @@ def _entry_faults(entries: list[ZipInfo]) -> Iterator[str]:
             yield f"{name!r} is compressed in a way that weft export does not use"
 
 
-def _list_faults(entries: list[ZipInfo]) -> Iterator[str]:
+def _list_errors(entries: list[ZipInfo]) -> Iterator[str]:
     names = [entry.filename for entry in entries]
     both = clash(names)
     if both:
@@ -153,10 +153,10 @@ def _list_faults(entries: list[ZipInfo]) -> Iterator[str]:
         yield f"the zip file holds more than {MAX_FILES} files"
 
 
-def _content_faults(manifest: Manifest, files: dict[str, bytes]) -> Iterator[str]:
-    fault = segment_error(manifest.name)
-    if fault:
-        yield f"the name {manifest.name!r} {fault}"
+def _content_errors(manifest: Manifest, files: dict[str, bytes]) -> Iterator[str]:
+    error = segment_error(manifest.name)
+    if error:
+        yield f"the name {manifest.name!r} {error}"
     for name in sorted(manifest.files.keys() | files.keys()):
         if name not in files:
             yield f"{name!r} is listed, but not in the zip file"
@@ -246,16 +246,16 @@ def _judged(archive: Path, unpacked: Unpacked, folder: Path) -> tuple[Finding, .
     """Read and check the files as a package, somewhere apart; refuse what cannot run."""
     with staged_folder(unpacked.files, unpacked.manifest.name) as staged:
         package = read_package(staged)
-        faults = [
+        errors = [
             _moved(finding, staged, archive) for finding in package.findings if is_error(finding)
         ]
-        if not faults:
-            faults = [
+        if not errors:
+            errors = [
                 refused(archive, message) for message in _mismatches(unpacked.manifest, package)
             ]
-        if faults:
+        if errors:
             message = f"{archive} cannot be imported; nothing was changed"
-            raise PackageError(message, tuple(faults))
+            raise PackageError(message, tuple(errors))
         findings = review_package(package)
         # One that could not run must not take the place of one that can.
         errors = tuple(

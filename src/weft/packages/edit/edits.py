@@ -90,7 +90,7 @@ def settled(text: str, changed: str | None, form: Format, wanted: Data) -> Edite
 
 def _same(parsed: Parsed, wanted: Data) -> bool:
     # As text, because 1, 1.0 and True are equal to each other, and so are dicts in any order.
-    faultless = not any(fault.code != "SCHEMA006" for fault in parsed.faults)
+    faultless = not any(error.code != "SCHEMA006" for error in parsed.errors)
     return faultless and json.dumps(parsed.data) == json.dumps(wanted)
 
 

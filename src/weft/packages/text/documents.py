@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias, cast
 from weft.catalogue import CATALOGUE
 from weft.findings import Finding, Json, Path, Place, is_error
 from weft.packages.text import json_text
-from weft.packages.text.index import Container, Data, Fault, Node, Parsed, line_column
+from weft.packages.text.index import Container, Data, Node, Parsed, TextError, line_column
 
 Format: TypeAlias = Literal["json", "yaml"]
 
@@ -105,8 +105,8 @@ def too_large(file: str, size: int) -> Finding | None:
     return Finding("SCHEMA001", "error", message, Place(file, 1, 1), hint=hint)
 
 
-def decode(raw: bytes) -> tuple[str, Fault | None]:
-    """Turn the bytes of a file into text; on a fault, the text before it and the fault."""
+def decode(raw: bytes) -> tuple[str, TextError | None]:
+    """Turn the bytes of a file into text; on an error, the text before it and the error."""
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "", _encoding("the file is saved as UTF-16, not as UTF-8", 0)
     body = raw.removeprefix(codecs.BOM_UTF8)
@@ -128,9 +128,9 @@ def read(file: str, raw: bytes) -> Document:
     """Read the bytes of one declared file; whatever they are, the result is a document."""
     if refusal := too_large(file, len(raw)):
         return Document(file, "", format_of(file), None, (refusal,), Node(0, 0))
-    text, fault = decode(raw)
-    if fault:
-        refusal = finding(file, text, fault)
+    text, error = decode(raw)
+    if error:
+        refusal = finding(file, text, error)
         return Document(file, text, format_of(file), None, (refusal,), Node(0, 0))
     return read_text(file, text)
 
@@ -139,7 +139,7 @@ def read_text(file: str, text: str) -> Document:
     """Read the text of one declared file; its name tells JSON from YAML."""
     form = format_of(file)
     parsed = json_text.load(text) if form == "json" else parse_text(text, form)
-    findings = tuple(finding(file, text, fault) for fault in parsed.faults)
+    findings = tuple(finding(file, text, error) for error in parsed.errors)
     return Document(file, text, form, parsed.data, findings, parsed.root)
 
 
@@ -156,16 +156,16 @@ def format_of(file: str) -> Format:
     return "json" if file.lower().endswith(".json") else "yaml"
 
 
-def finding(file: str, text: str, fault: Fault) -> Finding:
-    """Turn a fault at an offset into a finding at a line and column."""
-    width = _width(text, fault.start, fault.start + fault.length)
-    place = Place(file, *line_column(text, fault.start), width)
-    severity = CATALOGUE[fault.code].severity
-    return Finding(fault.code, severity, fault.message, place, fault.cause, fault.hint)
+def finding(file: str, text: str, error: TextError) -> Finding:
+    """Turn an error at an offset into a finding at a line and column."""
+    width = _width(text, error.start, error.start + error.length)
+    place = Place(file, *line_column(text, error.start), width)
+    severity = CATALOGUE[error.code].severity
+    return Finding(error.code, severity, error.message, place, error.cause, error.hint)
 
 
-def _encoding(message: str, start: int) -> Fault:
-    return Fault("SCHEMA001", message, start, hint=("save the file as UTF-8 text",))
+def _encoding(message: str, start: int) -> TextError:
+    return TextError("SCHEMA001", message, start, hint=("save the file as UTF-8 text",))
 
 
 def _containers(data: Data) -> list[tuple[Path, Container]]:

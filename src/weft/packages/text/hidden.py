@@ -1,6 +1,6 @@
 """Text of package files as it may be shown: what is or may be a secret is covered.
 
-Reports end in logs, so a line that is shown to explain one fault must not give away a key that
+Reports end in logs, so a line that is shown to explain one error must not give away a key that
 stands in it. A document that can be read says where its values are. Of any other text whole lines
 are covered, since nobody knows where in them a value ends.
 """
@@ -63,9 +63,9 @@ def shown_text(file: str, text: str) -> ShownText:
     if not file.endswith(SUFFIXES):
         return ShownText(lines, starts, (), indexed=False)
     parsed = parse_text(text, format_of(file))
-    # Whatever was read before a fault has its places.
+    # Whatever was read before an error has its places.
     spans = tuple(_secret_spans(text, parsed.root or Node(0, 0)))
-    indexed = all(fault.code == "SCHEMA006" for fault in parsed.faults)
+    indexed = all(error.code == "SCHEMA006" for error in parsed.errors)
     return ShownText(lines, starts, spans, indexed)
 
 

@@ -1,4 +1,4 @@
-"""What reading a text gives, whatever its format: data, faults, and where each value stands.
+"""What reading a text gives, whatever its format: data, errors, and where each value stands.
 
 The readers of JSON and YAML share these shapes, the limits, and the words for what both refuse.
 """
@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 MAX_DEPTH: Final = 100
 MAX_NODES: Final = 100_000
-MAX_FAULTS: Final = 20
+MAX_ERRORS: Final = 20
 INTEGERS: Final = range(-(2**63), 2**63)
 
 #: What to do about a file with nothing in it.
@@ -31,8 +31,8 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """A fault in a text, at an offset."""
+class TextError:
+    """An error in a text, at an offset."""
 
     code: str
     message: str
@@ -44,19 +44,19 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What a text holds; `root` is None where no index was made, `data` where a fault forbids."""
+    """What a text holds; `root` is None where no index was made, `data` where an error forbids."""
 
     data: Data
     root: Node | None
-    faults: tuple[Fault, ...] = ()
+    errors: tuple[TextError, ...] = ()
 
 
 class UnreadableError(Exception):
-    """A fault after which nothing more can be read; never leaves the readers."""
+    """An error after which nothing more can be read; never leaves the readers."""
 
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.message)
-        self.fault = fault
+    def __init__(self, error: TextError) -> None:
+        super().__init__(error.message)
+        self.error = error
 
 
 def line_column(text: str, offset: int) -> tuple[int, int]:
@@ -81,8 +81,8 @@ def children_of(value: Data) -> Iterable[Data]:
     return value if isinstance(value, list) else ()
 
 
-def duplicate(text: str, key: str, first: Node, start: int, end: int) -> Fault:
-    return Fault(
+def duplicate(text: str, key: str, first: Node, start: int, end: int) -> TextError:
+    return TextError(
         "SCHEMA003",
         f"the key {show(key)} stands twice in one object",
         start,
@@ -92,18 +92,18 @@ def duplicate(text: str, key: str, first: Node, start: int, end: int) -> Fault:
     )
 
 
-def too_deep(start: int) -> Fault:
+def too_deep(start: int) -> TextError:
     message = f"the file nests more than {MAX_DEPTH} levels deep"
-    return Fault("SCHEMA004", message, start, hint=("flatten the structure",))
+    return TextError("SCHEMA004", message, start, hint=("flatten the structure",))
 
 
-def too_many(start: int) -> Fault:
+def too_many(start: int) -> TextError:
     message = f"the file holds more than {MAX_NODES:,} values"
-    return Fault("SCHEMA004", message, start, hint=("split it, or use fewer aliases",))
+    return TextError("SCHEMA004", message, start, hint=("split it, or use fewer aliases",))
 
 
-def out_of_range(digits: str, start: int) -> Fault:
+def out_of_range(digits: str, start: int) -> TextError:
     """Describe a number that other programs would not read back as the same value."""
     message = f"the number {show(digits)} is out of range"
     hint = ("whole numbers must fit in 64 bits, others must be finite; put names in quotes",)
-    return Fault("SCHEMA004", message, start, hint=hint, length=len(digits))
+    return TextError("SCHEMA004", message, start, hint=hint, length=len(digits))

@@ -1,8 +1,8 @@
-"""JSON text to data: every fault with its place, and an index of where each value stands.
+"""JSON text to data: every error with its place, and an index of where each value stands.
 
 Faultless text goes through the standard library's reader. Whatever that refuses, and every request
 for places, goes through a second reader which keeps offsets, nests by an explicit stack instead of
-recursion, and goes on after small faults so that one look finds several.
+recursion, and goes on after small errors so that one look finds several.
 """
 
 import json
@@ -14,13 +14,13 @@ from weft.packages.text.index import (
     EMPTY_REMEDY,
     INTEGERS,
     MAX_DEPTH,
-    MAX_FAULTS,
+    MAX_ERRORS,
     MAX_NODES,
     Container,
     Data,
-    Fault,
     Node,
     Parsed,
+    TextError,
     UnreadableError,
     children_of,
     duplicate,
@@ -52,7 +52,7 @@ def load(text: str) -> Parsed:
     try:
         return Parsed(_quick(text), None)
     except (ValueError, RecursionError):
-        return parse(text)  # finds the same fault again, and its place
+        return parse(text)  # finds the same error again, and its place
 
 
 def parse(text: str) -> Parsed:
@@ -121,7 +121,7 @@ class _Reader:
         self.at = 0
         self.count = 0
         self.relaxed = -1
-        self.faults: list[Fault] = []
+        self.errors: list[TextError] = []
         self.open: list[tuple[Node, Container]] = []
         self.data: Data = None
         self.root = Node(0, 0)
@@ -129,14 +129,14 @@ class _Reader:
     def read(self) -> Parsed:
         try:
             self.document()
-        except UnreadableError as error:
-            self.faults.append(error.fault)
-        data = None if self.faults else self.data
+        except UnreadableError as unreadable:
+            self.errors.append(unreadable.error)
+        data = None if self.errors else self.data
         if self.relaxed >= 0:
             message = "the file has comments or trailing commas, which JSON does not know"
             hint = ("remove them, or save the file as YAML",)
-            self.faults.append(Fault("SCHEMA006", message, self.relaxed, hint=hint))
-        return Parsed(data, self.root, tuple(self.faults))
+            self.errors.append(TextError("SCHEMA006", message, self.relaxed, hint=hint))
+        return Parsed(data, self.root, tuple(self.errors))
 
     def document(self) -> None:
         if not self.peek():
@@ -280,22 +280,22 @@ class _Reader:
         rest = word[0] if word else self.text[self.at : self.at + 1]
         return show(rest) if rest else "the end of the file"
 
-    def keep(self, fault: Fault) -> None:
-        self.faults.append(fault)
-        if len(self.faults) == MAX_FAULTS:
-            self.stop("the file has more faults than are listed", hint="correct these first")
+    def keep(self, error: TextError) -> None:
+        self.errors.append(error)
+        if len(self.errors) == MAX_ERRORS:
+            self.stop("the file has more errors than are listed", hint="correct these first")
 
     def note(self, message: str, start: int, *, hint: str) -> None:
-        """Keep a fault after which reading goes on."""
+        """Keep an error after which reading goes on."""
         length = max(self.at - start, 1)
-        self.keep(Fault("SCHEMA002", message, start, hint=(hint,), length=length))
+        self.keep(TextError("SCHEMA002", message, start, hint=(hint,), length=length))
 
     def stop(self, message: str, *, hint: str = "", at: int = -1) -> NoReturn:
-        """Give up at a fault, naming the bracket that is still open."""
+        """Give up at an error, naming the bracket that is still open."""
         cause: tuple[str, ...] = ()
         if self.open:
             start = self.open[-1][0].start
             cause = (f"'{self.text[start]}' was opened on {spot(self.text, start)}",)
         hints = (hint,) if hint else ()
         start = self.at if at < 0 else at
-        raise UnreadableError(Fault("SCHEMA002", message, start, cause, hints))
+        raise UnreadableError(TextError("SCHEMA002", message, start, cause, hints))

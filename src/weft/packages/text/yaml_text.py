@@ -16,13 +16,13 @@ from weft.packages.text.index import (
     EMPTY_REMEDY,
     INTEGERS,
     MAX_DEPTH,
-    MAX_FAULTS,
+    MAX_ERRORS,
     MAX_NODES,
     Container,
     Data,
-    Fault,
     Node,
     Parsed,
+    TextError,
     UnreadableError,
     duplicate,
     out_of_range,
@@ -68,7 +68,7 @@ _WORDING: Final = (
     ),
 )
 
-#: The line before a fault, if it is a text with {name} at its beginning and no quotes around it.
+#: The line before an error, if it is a text with {name} at its beginning and no quotes around it.
 _OBJECT_THEN: Final = re.compile(r"(?:^|[:,-][ \t]+)\{[^{}]*\}[ \t]*$")
 _AFTER_OBJECT: Final = frozenset(
     {"a comma or a closing bracket is missing", "this does not fit in with the lines above it"}
@@ -108,7 +108,7 @@ class _Builder:
     def __init__(self, text: str) -> None:
         self.text = text
         self.count = 0
-        self.faults: list[Fault] = []
+        self.errors: list[TextError] = []
         self.open: list[_Open] = []
         self.anchors: dict[str, tuple[Data, Node, int] | None] = {}
         self.data: Data = None
@@ -117,15 +117,15 @@ class _Builder:
     def read(self) -> Parsed:
         try:
             self.document()
-        except UnreadableError as error:
-            self.faults.append(error.fault)
+        except UnreadableError as unreadable:
+            self.errors.append(unreadable.error)
         except yaml.MarkedYAMLError as error:
-            self.faults.append(_explain(self.text, error))
+            self.errors.append(_explain(self.text, error))
         except (ValueError, OverflowError):
             # PyYAML lets these out where an escape names a character that does not exist.
             message = "an escape in this file stands for no character"
-            self.faults.append(Fault("SCHEMA002", message, 0))
-        return Parsed(None if self.faults else self.data, self.root, tuple(self.faults))
+            self.errors.append(TextError("SCHEMA002", message, 0))
+        return Parsed(None if self.errors else self.data, self.root, tuple(self.errors))
 
     def document(self) -> None:
         if bad := _FORBIDDEN.search(self.text):
@@ -148,7 +148,9 @@ class _Builder:
                 if documents > 1:
                     self.stop("a second document begins here", start, code="SCHEMA005")
         if not documents:
-            raise UnreadableError(Fault("SCHEMA002", "the file is empty", 0, hint=(EMPTY_REMEDY,)))
+            raise UnreadableError(
+                TextError("SCHEMA002", "the file is empty", 0, hint=(EMPTY_REMEDY,))
+            )
 
     def scalar(self, event: yaml.ScalarEvent, start: int, end: int) -> None:
         text, style = event.value, event.style
@@ -271,20 +273,20 @@ class _Builder:
             top.value.append(value)
             top.key = len(top.value)
 
-    def keep(self, fault: Fault) -> None:
-        self.faults.append(fault)
-        if len(self.faults) == MAX_FAULTS:
-            self.stop("the file has more faults than are listed", fault.start)
+    def keep(self, error: TextError) -> None:
+        self.errors.append(error)
+        if len(self.errors) == MAX_ERRORS:
+            self.stop("the file has more errors than are listed", error.start)
 
     def note(self, message: str, start: int, hint: str) -> None:
         """Keep a use of YAML that JSON cannot express; reading goes on."""
-        self.keep(Fault("SCHEMA005", message, start, hint=(hint,)))
+        self.keep(TextError("SCHEMA005", message, start, hint=(hint,)))
 
     def stop(self, message: str, start: int, *, code: str = "SCHEMA002") -> NoReturn:
-        raise UnreadableError(Fault(code, message, start))
+        raise UnreadableError(TextError(code, message, start))
 
 
-def _explain(text: str, error: yaml.MarkedYAMLError) -> Fault:
+def _explain(text: str, error: yaml.MarkedYAMLError) -> TextError:
     mark = error.problem_mark or error.context_mark
     start = mark.index if mark else 0
     said = f"{error.problem} {text[start : start + 1]!r}"
@@ -295,9 +297,9 @@ def _explain(text: str, error: yaml.MarkedYAMLError) -> Fault:
         if re.search(pattern, said):
             if message in _AFTER_OBJECT and _OBJECT_THEN.search(line):
                 fact = "text follows an object: a value that begins with { is one, unless in quotes"
-                return Fault("SCHEMA002", fact, start, cause, ("put the whole text in quotes",))
-            return Fault("SCHEMA002", message, start, cause, (hint,))
-    return Fault("SCHEMA002", f"this is not YAML: {show(error.problem or '')}", start, cause)
+                return TextError("SCHEMA002", fact, start, cause, ("put the whole text in quotes",))
+            return TextError("SCHEMA002", message, start, cause, (hint,))
+    return TextError("SCHEMA002", f"this is not YAML: {show(error.problem or '')}", start, cause)
 
 
 def plain(text: str) -> Data:

@@ -224,8 +224,8 @@ async def _from_file(outside: Outside, source: FileSource, workflow: str) -> Rea
 
 def _parsed(path: str, form: Format, text: str) -> Json:
     parsed = parse_text(text, form)
-    if parsed.faults:  # What is wrong is not quoted: the file may hold a secret.
-        raise PortError(f"{path} is no {form}; look at {spot(text, parsed.faults[0].start)}")
+    if parsed.errors:  # What is wrong is not quoted: the file may hold a secret.
+        raise PortError(f"{path} is no {form}; look at {spot(text, parsed.errors[0].start)}")
     return cast("Json", parsed.data)
 
 
