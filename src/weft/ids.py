@@ -47,7 +47,7 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
-def listed(names: Sequence[str], most: int = 4) -> str:
+def join_names(names: Sequence[str], most: int = 4) -> str:
     """Return names one after another, and of many how many there are more."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
@@ -88,7 +88,7 @@ _LEFTOVER_ENDS: Final = ("~", ".swp", ".swo", ".pyc", ".tmp", ".bak", ".orig")
 _LEFTOVERS: Final = frozenset({"thumbs.db", "desktop.ini", "__pycache__"})
 
 
-def is_passed_over(segment: str) -> bool:
+def is_ignored_file(segment: str) -> bool:
     """Tell whether a file or folder is hidden, made by a tool, or left behind by an editor."""
     name = segment.lower()
     hidden = name.startswith(".") or (name.startswith("#") and name.endswith("#"))
@@ -125,6 +125,6 @@ def segment_error(segment: str) -> str | None:
         return "is the name of a device on some systems"
     if len(segment.encode()) > _MAX_SEGMENT:
         return f"has a part of more than {_MAX_SEGMENT} bytes"
-    if is_passed_over(segment):
+    if is_ignored_file(segment):
         return "is hidden, made by a tool or left behind by an editor"
     return None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from support.effort import TIMES
 from support.strategies import specs
-from weft.packages.edit.migration import carry_out, plan_migration
+from weft.packages.edit.migration import plan_migration, write_migrations
 from weft.packages.layout import FILE_KINDS
 from weft.packages.reader import read_package
 from weft.packages.text.documents import dump
@@ -156,7 +156,7 @@ def test_migration_keeps_the_meaning_of_older_spellings(field, data):
             text = dump(content, formats[stem])
             (folder / f"{stem}.{formats[stem]}").write_text(text, encoding="utf-8", newline="")
         assert read_package(folder).spec == spec
-        carry_out([plan_migration(folder)])
+        write_migrations([plan_migration(folder)])
         after = read_package(folder)
         assert after.spec == spec
         assert after.findings == ()

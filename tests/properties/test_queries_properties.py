@@ -14,7 +14,7 @@ from weft.adapters.documents.mongodb import MongoDocuments
 from weft.adapters.documents.sqlite import SqliteDocuments
 from weft.ports.documents import Collection, Documents
 from weft.ports.scope import Scope
-from weft.spec.queries import fits, parse_query
+from weft.spec.queries import matches_query, parse_query
 
 SHOP = Scope("shop")
 
@@ -57,7 +57,9 @@ async def _finds_what_fits(open_documents: Callable[[], Awaitable[Documents]], d
         await store.put(SHOP, place, {"_id": f"k{number}"}, document)
     for query in queries:
         parsed = parse_query(query)
-        fitting = [f"k{it}" for it, document in enumerate(documents) if fits(parsed, document)]
+        fitting = [
+            f"k{it}" for it, document in enumerate(documents) if matches_query(parsed, document)
+        ]
         found = await store.find(SHOP, place, query, fields=("_id",))
         assert found == ({"_id": fitting[-1]} if fitting else None), query
     await store.close()

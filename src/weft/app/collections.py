@@ -20,7 +20,7 @@ from weft.app.folders import make_folder, refuse_package
 from weft.environment import read_environment
 from weft.errors import RetrievalError, UsageError
 from weft.findings import Json
-from weft.ids import listed, nearest
+from weft.ids import join_names, nearest
 from weft.ports.embeddings import Embedder
 from weft.ports.retriever import (
     MIN_RELEVANCE,
@@ -179,7 +179,9 @@ class Collections:
         found = [source for source in known if source == name or source.startswith(f"{name}/")]
         if not found:
             near = nearest(str(source), known)
-            hint = f"did you mean {near}?" if near else f"available: {listed(known, _MOST_NAMED)}"
+            hint = (
+                f"did you mean {near}?" if near else f"available: {join_names(known, _MOST_NAMED)}"
+            )
             raise RetrievalError(f"{place.name} has no source {source}", hint=hint)
         return found
 

@@ -15,7 +15,7 @@ from weft.generator.faults import path_text
 from weft.generator.plan import make_plan, plan_hash
 from weft.generator.rules import plan_faults
 from weft.generator.steps import STEP_OF
-from weft.packages.problems import problems
+from weft.packages.problems import find_problems
 from weft.packages.text import documents
 from weft.spec.patterns import PATTERNS
 from weft.spec.plan import ActionPlan
@@ -182,7 +182,7 @@ def read_plan(file: str, text: str) -> ActionPlan:
             file,
             [
                 f"{path_text(problem.path)}: {problem.message}"
-                for problem in problems(error, ActionPlan)
+                for problem in find_problems(error, ActionPlan)
             ],
         ) from error
     plan = make_plan(given.version, given.selection, given.strategy, given.blueprint, given.modules)

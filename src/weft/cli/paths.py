@@ -5,7 +5,13 @@ from shlex import quote
 
 from weft.cli.failure import CommandFailed, Exit, Failure, not_found, usage
 from weft.ids import nearest
-from weft.packages.workspace import EVERYWHERE, find_packages, is_package, left_out, shipped_folder
+from weft.packages.workspace import (
+    EVERYWHERE,
+    find_packages,
+    is_package,
+    shipped_folder,
+    unchecked_packages,
+)
 
 
 def locate(name: str, workspace: Path) -> Path:
@@ -70,7 +76,9 @@ def _nothing_in(place: Path) -> CommandFailed:
         "or name the folder with your packages: weft --workspace DIR",
     )
     fact = f"there is no package in {_shown(place)}"
-    return CommandFailed(Failure(Exit.NOT_FOUND, fact, hint=hint, findings=tuple(left_out(place))))
+    return CommandFailed(
+        Failure(Exit.NOT_FOUND, fact, hint=hint, findings=tuple(unchecked_packages(place)))
+    )
 
 
 def _package_around(file: Path) -> Path:

@@ -11,7 +11,7 @@ from weft.engine.log import Log
 from weft.engine.state import Message
 from weft.findings import Json
 from weft.ports.model import ChatMessage, ChatToolCall
-from weft.spec.agents import estimate
+from weft.spec.agents import estimate_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +182,12 @@ def _as_sent(message: Message, agent: str) -> ChatMessage:
 
 
 def _size(message: ChatMessage) -> int:
-    size = estimate(message["content"] or "")
+    size = estimate_tokens(message["content"] or "")
     if "tool_calls" in message:
         for call in message["tool_calls"]:
-            size += estimate(call["function"]["name"]) + estimate(call["function"]["arguments"])
+            size += estimate_tokens(call["function"]["name"]) + estimate_tokens(
+                call["function"]["arguments"]
+            )
     return size
 
 

@@ -33,7 +33,7 @@ from weft.engine.state import Activation, State
 from weft.engine.turn.offered import offered_tools
 from weft.findings import Json
 from weft.ports.model import ChatMessage, ToolSchema
-from weft.spec.agents import estimate
+from weft.spec.agents import estimate_tokens
 from weft.spec.providers import MAX_ITEMS
 from weft.spec.templates import Reference
 
@@ -81,7 +81,7 @@ class Assembly(NamedTuple):
         if not self.edited:
             return sum(piece.tokens for piece in self.pieces)
         schemas_ = (it for it in self.pieces if isinstance(it, Segment) and not it.role)
-        sent = (estimate(message["content"] or "") for message in self.messages)
+        sent = (estimate_tokens(message["content"] or "") for message in self.messages)
         return sum(piece.tokens for piece in schemas_) + sum(sent)
 
     def slices(self) -> Iterator[Segment]:
@@ -129,7 +129,7 @@ def assemble(view: View, state: State, turn: int) -> Assembly:
                 segment = _listing(piece, state, values, left_out)
             case Section():
                 text = headed(piece.heading, _filled(piece.parts, state, values))
-                segment = Segment("prompt", piece.origin, text, estimate(text))
+                segment = Segment("prompt", piece.origin, text, estimate_tokens(text))
             case _:
                 segment = piece
         if segment is not None:
@@ -260,7 +260,7 @@ def _list_segment(
         return None
     text = "\n".join((heading, *fitting))
     facts = {"names": list(names[: len(fitting)])}
-    return Segment(kind, piece.origin, text, estimate(text), facts=facts)
+    return Segment(kind, piece.origin, text, estimate_tokens(text), facts=facts)
 
 
 # -- steps of a flow
@@ -315,7 +315,7 @@ def _step_segments(told: Sequence[ChatMessage], context: Mapping[str, Any]) -> I
             yield from map(_recorded_segment, context["segments"])
         else:
             origin = f"{message['role']}[{at}]"
-            yield Segment("prompt", origin, content, estimate(content), message["role"])
+            yield Segment("prompt", origin, content, estimate_tokens(content), message["role"])
 
 
 def _recorded_segment(entry: Mapping[str, Any]) -> Segment:
@@ -324,4 +324,4 @@ def _recorded_segment(entry: Mapping[str, Any]) -> Segment:
     text = str(entry["text"])
     facts = cast("Mapping[str, Json] | None", {"items": items} if items else None)
     name = str(entry.get("name") or entry["kind"])
-    return Segment(cast("Kind", entry["kind"]), name, text, estimate(text), "user", facts)
+    return Segment(cast("Kind", entry["kind"]), name, text, estimate_tokens(text), "user", facts)

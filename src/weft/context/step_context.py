@@ -12,7 +12,7 @@ from weft.context.slices import Envelope, Item
 from weft.errors import ToolError
 from weft.findings import Json
 from weft.ports.retriever import Collection, RetrievalResult
-from weft.spec.agents import estimate
+from weft.spec.agents import estimate_tokens
 from weft.spec.flow import ContextFormat
 
 #: How a context becomes text; the same that a step may declare as its `format`.
@@ -208,14 +208,14 @@ class AssembledContext:
         """
         wanted = options or self.format or DEFAULT_FORMAT
         budget, left_out = wanted.max_tokens, list[dict[str, Any]]()
-        if budget is None or estimate(_text(self.segments, wanted)) <= budget:
+        if budget is None or estimate_tokens(_text(self.segments, wanted)) <= budget:
             return Fitting(self, left_out)
         kept: list[ContextSegment] = []
         for segment in self.segments:
             fitting: ContextSegment | None = None
             for at, part in enumerate(_parts(segment)):
                 more = part if fitting is None else _extended(fitting, part)
-                if estimate(_text((*kept, more), wanted)) <= budget:
+                if estimate_tokens(_text((*kept, more), wanted)) <= budget:
                     fitting = more
                 else:
                     _note(left_out, _gone(part, at), over_budget(budget))

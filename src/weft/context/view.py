@@ -20,7 +20,7 @@ from weft.spec.agents import (
     LiteralIngredient,
     PromptSection,
     VariablesIngredient,
-    estimate,
+    estimate_tokens,
 )
 from weft.spec.flow import AgentWork, Step
 from weft.spec.templates import Reference, parse_template
@@ -292,11 +292,13 @@ def schemas(tools: tuple[ToolSchema, ...], output: OutputSchema | None) -> Itera
     if tools:
         text = to_json(tools).decode()
         names = [tool.name for tool in tools]
-        yield Segment("tools", "tools", text, estimate(text), role="", facts={"names": names})
+        yield Segment(
+            "tools", "tools", text, estimate_tokens(text), role="", facts={"names": names}
+        )
     if output:
         text = to_json(output).decode()
-        yield Segment("output", output.name, text, estimate(text), role="")
+        yield Segment("output", output.name, text, estimate_tokens(text), role="")
 
 
 def _fixed(kind: Kind, origin: str, text: str) -> Segment:
-    return Segment(kind, origin, text, estimate(text))
+    return Segment(kind, origin, text, estimate_tokens(text))

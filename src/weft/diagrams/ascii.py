@@ -12,7 +12,7 @@ from typing import Final
 
 from weft.diagrams.board_graph import BOARD
 from weft.diagrams.flow_graph import FLOW
-from weft.diagrams.nodes import Edge, Graph, Node, reached
+from weft.diagrams.nodes import Edge, Graph, Node, reachable_keys
 from weft.diagrams.sequence import Block, Branch, Message, Note, Sequence, Step
 
 #: The widest line.
@@ -28,7 +28,7 @@ def ascii_graph(graph: Graph) -> str:
     """Write a graph as blocks of plain text, in the order in which they are reached."""
     names = {node.key: cut(plain(node.title), _NAME_WIDTH) for node in graph.nodes}
     leaving = graph.leaving()
-    nearest = reached(graph)
+    nearest = reachable_keys(graph)
     rank = {key: place for place, key in enumerate(nearest)}
     ordered = sorted(graph.nodes, key=lambda node: rank.get(node.key, len(rank)))
     way = graph.pattern if graph.pattern in (BOARD, FLOW) else f"pattern: {graph.pattern}"

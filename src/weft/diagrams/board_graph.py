@@ -12,9 +12,9 @@ from weft.diagrams.nodes import (
     Graph,
     Node,
     agent_key,
-    described,
+    describe,
     notes_of,
-    shown,
+    short_label,
 )
 from weft.engine.board.visibility import Identity, audience, may_see
 from weft.spec.board import Board, BoardAgent, Join, Publication, Schedule, Subscription
@@ -29,10 +29,10 @@ _PERSON: Final = "user:"
 
 def board_graph(spec: WorkflowSpec, board: Board) -> Graph:
     """Return the agents of a board, what wakes each of them and from whom that comes."""
-    edges = tuple(edge for agent in board.agents for edge in _waking(board, agent))
+    edges = tuple(edge for agent in board.agents for edge in _waking_edges(board, agent))
     return Graph(
-        title=shown(spec.orchestrator.workflow_name, NAME_LENGTH),
-        description=described(spec.orchestrator.description, WORKFLOW_LENGTH),
+        title=short_label(spec.orchestrator.workflow_name, NAME_LENGTH),
+        description=describe(spec.orchestrator.description, WORKFLOW_LENGTH),
         pattern=BOARD,
         nodes=tuple(_nodes(spec, board, edges)),
         edges=edges,
@@ -53,32 +53,34 @@ def _nodes(spec: WorkflowSpec, board: Board, edges: tuple[Edge, ...]) -> Iterato
     declared = {agent.agent_name: agent for agent in spec.agents}
     for name in dict.fromkeys([*declared, *takes_part]):
         about = declared.get(name)
-        told = described(about.description) if about else ""
-        made = _made(board, takes_part[name]) if name in takes_part else ()
+        told = describe(about.description) if about else ""
+        made = _unconsumed_types(board, takes_part[name]) if name in takes_part else ()
         yield Node(
             agent_key(name),
             "agent" if about else "undeclared",
-            shown(name, NAME_LENGTH),
+            short_label(name, NAME_LENGTH),
             about.agent_type if about else "not declared",
             (*([told] if told else ()), *notes_of(spec, name), *made),
         )
 
 
-def _made(board: Board, agent: BoardAgent) -> Iterator[str]:
+def _unconsumed_types(board: Board, agent: BoardAgent) -> Iterator[str]:
     """Yield what an agent publishes and no other agent waits for: no edge shows it."""
     wanted = {name for other in board.agents for one in other.consumes for name in one.types}
     for type_ in dict.fromkeys(publication.type for publication in agent.publishes):
         if type_ not in wanted:
-            yield shown(f"publishes {type_}")
+            yield short_label(f"publishes {type_}")
 
 
-def _waking(board: Board, agent: BoardAgent) -> Iterator[Edge]:
+def _waking_edges(board: Board, agent: BoardAgent) -> Iterator[Edge]:
     if agent.schedule:
         words = _schedule_words(agent.schedule)
         yield Edge(_clock_key(agent.agent), agent_key(agent.agent), "start", words)
     for subscription in agent.consumes:
         for type_, count in Counter(subscription.types).items():
-            words = shown(", ".join([_counted(type_, count), *_gates(subscription, type_)]))
+            words = short_label(
+                ", ".join([_count_words(type_, count), *_gate_words(subscription, type_)])
+            )
             for source in _sources(board, agent, subscription, type_):
                 yield Edge(source, agent_key(agent.agent), "artifact", words)
 
@@ -114,12 +116,12 @@ def _sees(agent: BoardAgent, publication: Publication) -> bool:
     return may_see(seen._replace(visible_at=0), reader, 0)
 
 
-def _counted(type_: str, count: int) -> str:
-    name = shown(type_, NAME_LENGTH)
+def _count_words(type_: str, count: int) -> str:
+    name = short_label(type_, NAME_LENGTH)
     return f"{count} x {name}" if count > 1 else name
 
 
-def _gates(subscription: Subscription, type_: str) -> Iterator[str]:
+def _gate_words(subscription: Subscription, type_: str) -> Iterator[str]:
     """Yield what else must be so for an artifact to wake its agent, in words."""
     if subscription.mode == "direct":
         yield "given to it"
@@ -158,4 +160,4 @@ def _schedule_words(schedule: Schedule) -> str:
         return f"daily at {schedule.daily} UTC"
     if schedule.at is not None:
         return f"at {schedule.at.isoformat()}"
-    return shown(f"cron {schedule.cron or ''}")
+    return short_label(f"cron {schedule.cron or ''}")

@@ -17,9 +17,9 @@ from weft.diagrams.nodes import (
     Graph,
     Node,
     NodeKind,
-    described,
-    reached,
-    shown,
+    describe,
+    reachable_keys,
+    short_label,
 )
 from weft.spec import flow as declared
 from weft.spec.flow import AgentWork, Approval, Branch, Flow, Fork, Path, Repeat, Step, Work
@@ -40,8 +40,8 @@ def flow_graph(spec: WorkflowSpec, flow: Flow) -> Graph:
     drawing = _Drawing()
     drawing.whole(flow)
     graph = Graph(
-        title=shown(spec.orchestrator.workflow_name, NAME_LENGTH),
-        description=described(spec.orchestrator.description, WORKFLOW_LENGTH),
+        title=short_label(spec.orchestrator.workflow_name, NAME_LENGTH),
+        description=describe(spec.orchestrator.description, WORKFLOW_LENGTH),
         pattern=FLOW,
         nodes=tuple(drawing.nodes.values()),
         edges=tuple(drawing.edges),
@@ -51,7 +51,7 @@ def flow_graph(spec: WorkflowSpec, flow: Flow) -> Graph:
 
 def _in_order(graph: Graph) -> Graph:
     """Put what is reached first first: it was drawn from the end on."""
-    rank = {key: place for place, key in enumerate(reached(graph))}
+    rank = {key: place for place, key in enumerate(reachable_keys(graph))}
     last = len(rank)
     nodes = sorted(graph.nodes, key=lambda node: rank.get(node.key, last))
     edges = sorted(graph.edges, key=lambda edge: rank.get(edge.source, last))
@@ -91,13 +91,13 @@ class _Drawing:
         return f"step:{self._number}"
 
     def _edge(self, source: str, target: str, label: str = "", kind: EdgeKind = "next") -> None:
-        self.edges.append(Edge(source, target, kind, shown(label) if label else ""))
+        self.edges.append(Edge(source, target, kind, short_label(label) if label else ""))
 
     def _add(
         self, key: str, kind: NodeKind, name: str, role: str, notes: Sequence[str] = ()
     ) -> None:
-        told = tuple(shown(note) for note in notes)
-        self._put(Node(key, kind, shown(name, NAME_LENGTH), shown(role), told))
+        told = tuple(short_label(note) for note in notes)
+        self._put(Node(key, kind, short_label(name, NAME_LENGTH), short_label(role), told))
 
     def _line(self, nodes: Sequence[declared.Node], after: str, fails: str) -> str:
         """Draw what follows each other; return where it begins. `fails` is where failures lead."""

@@ -17,9 +17,9 @@ from weft.diagrams.nodes import (
     Node,
     agent_key,
     condition_words,
-    described,
+    describe,
     notes_of,
-    shown,
+    short_label,
     start_words,
 )
 from weft.engine.compile import handoff_tools, servers_of
@@ -51,11 +51,11 @@ def graph(spec: WorkflowSpec) -> Graph:
         return board_graph(spec, spec.board)
     if spec.flow is not None:
         return flow_graph(spec, spec.flow)
-    routing = _unread_routing(spec)
+    routing = _routing_without_conditions(spec)
     edges = tuple(_edges(spec, routing))
     return Graph(
-        title=shown(spec.orchestrator.workflow_name, NAME_LENGTH),
-        description=described(spec.orchestrator.description, WORKFLOW_LENGTH),
+        title=short_label(spec.orchestrator.workflow_name, NAME_LENGTH),
+        description=describe(spec.orchestrator.description, WORKFLOW_LENGTH),
         pattern=spec.orchestrator.orchestration_pattern,
         nodes=tuple(_nodes(spec, routing, edges)),
         edges=edges,
@@ -82,21 +82,25 @@ def _nodes(spec: WorkflowSpec, routing: Routing, edges: tuple[Edge, ...]) -> Ite
     )
     named: set[str] = set()
     for group in _groups(routing):
-        key, title = agent_key(group.name), shown(group.name, NAME_LENGTH)
+        key, title = agent_key(group.name), short_label(group.name, NAME_LENGTH)
         named.add(key)
         yield Node(key, "agent", title, f"side by side, merge {group.merge}")
     for agent in spec.agents:
         name, key = agent.agent_name, agent_key(agent.agent_name)
         if key not in named:
-            title = shown(name, NAME_LENGTH)
-            about = described(agent.description)
-            notes = (*([about] if about else ()), *notes_of(spec, name), *_offered(spec, agent))
+            title = short_label(name, NAME_LENGTH)
+            about = describe(agent.description)
+            notes = (
+                *([about] if about else ()),
+                *notes_of(spec, name),
+                *_offered_tools(spec, agent),
+            )
             yield Node(key, "agent", title, agent.agent_type, notes)
         named.add(key)
     used = dict.fromkeys(key for edge in edges for key in (edge.source, edge.target))
     for key in used:
         if key not in named and key not in (START_KEY, USER_KEY, END_KEY):
-            title = shown(key.removeprefix(agent_key("")), NAME_LENGTH)
+            title = short_label(key.removeprefix(agent_key("")), NAME_LENGTH)
             yield Node(key, "undeclared", title, "not declared")
     if USER_KEY in used:
         yield Node(USER_KEY, "user", "user")
@@ -104,13 +108,13 @@ def _nodes(spec: WorkflowSpec, routing: Routing, edges: tuple[Edge, ...]) -> Ite
         yield Node(END_KEY, "end", "end")
 
 
-def _offered(spec: WorkflowSpec, agent: Agent) -> Iterator[str]:
+def _offered_tools(spec: WorkflowSpec, agent: Agent) -> Iterator[str]:
     """Yield the tool servers an agent may use, and the tools by which its model hands off."""
     for name in servers_of(spec, agent.agent_name):
-        yield shown(f"tool server: {name}")
+        yield short_label(f"tool server: {name}")
     targets = handoff_tools(spec, agent)
     if targets:
-        yield shown(f"may hand off by a tool: {', '.join(targets.values())}")
+        yield short_label(f"may hand off by a tool: {', '.join(targets.values())}")
 
 
 def _edges(spec: WorkflowSpec, routing: Routing) -> Iterator[Edge]:
@@ -118,24 +122,24 @@ def _edges(spec: WorkflowSpec, routing: Routing) -> Iterator[Edge]:
     opening = _SPEAKS_FIRST[startup_mode(orchestrator)]
     yield Edge(START_KEY, _turn_key(routing, orchestrator.initial_agent), "start", opening)
     for group in _groups(routing):
-        yield from _side_by_side(routing, group)
+        yield from _group_edges(routing, group)
     alone = {orchestrator.initial_agent, *(handoff.target_agent for handoff in spec.handoffs)}
     alone -= routing.groups.keys()
     members = {member for group in _groups(routing) for member in group.members} - alone
     agents = [agent.agent_name for agent in spec.agents]
     for name in dict.fromkeys([*agents, *routing.pre, *routing.post]):
         for rule in routing.pre.get(name, ()):
-            yield _ruled(spec, routing, rule)
-        after = [_ruled(spec, routing, rule) for rule in routing.post.get(name, ())]
+            yield _rule_edge(spec, routing, rule)
+        after = [_rule_edge(spec, routing, rule) for rule in routing.post.get(name, ())]
         otherwise = routing.otherwise.get(name) if name not in members else None
         if otherwise and not any(edge.kind == "fallback" for edge in after):
-            after.append(_default(routing, name, otherwise, alone=not after))
+            after.append(_default_edge(routing, name, otherwise, alone=not after))
         if len(after) == 1 and after[0].kind == "fallback":
             after = [replace(after[0], label="always")]
         yield from after
 
 
-def _side_by_side(routing: Routing, group: GroupRules) -> Iterator[Edge]:
+def _group_edges(routing: Routing, group: GroupRules) -> Iterator[Edge]:
     """Yield the handoffs to all members of a group, and from each to what comes after it."""
     target = _target_key(routing, group.next)
     done = "by the first who is done" if group.merge == "first" else "when all are done"
@@ -144,13 +148,13 @@ def _side_by_side(routing: Routing, group: GroupRules) -> Iterator[Edge]:
         yield Edge(agent_key(member), target, "joined", done)
 
 
-def _unread_routing(spec: WorkflowSpec) -> Routing:
+def _routing_without_conditions(spec: WorkflowSpec) -> Routing:
     """Let the engine sort the rules, with no condition parsed: a faulty one is drawn as well."""
     judged = tuple(rule.model_copy(update={"condition_type": "llm"}) for rule in spec.handoffs)
     return link_routing(spec.model_copy(update={"handoffs": judged}))
 
 
-def _ruled(spec: WorkflowSpec, routing: Routing, rule: RoutingRule) -> Edge:
+def _rule_edge(spec: WorkflowSpec, routing: Routing, rule: RoutingRule) -> Edge:
     handoff = spec.handoffs[rule.index]
     return Edge(
         source=agent_key(handoff.source_agent),
@@ -158,13 +162,13 @@ def _ruled(spec: WorkflowSpec, routing: Routing, rule: RoutingRule) -> Edge:
         kind="rule" if rule.judged else "fallback",
         label=condition_words(handoff),
         before=handoff.condition_scope == "pre",
-        reason=shown(handoff.reason) if handoff.reason else "",
+        reason=short_label(handoff.reason) if handoff.reason else "",
     )
 
 
 _BY: Final[Mapping[str, str]] = {"pattern": "by the pattern", "default": "by default"}
 
 
-def _default(routing: Routing, name: str, route: Route, *, alone: bool) -> Edge:
+def _default_edge(routing: Routing, name: str, route: Route, *, alone: bool) -> Edge:
     words = _BY[route.why] if alone else f"otherwise, {_BY[route.why]}"
     return Edge(agent_key(name), _target_key(routing, route.target), "default", words)

@@ -20,7 +20,7 @@ TEXT_LENGTH: Final = 120
 _READ: Final = 2_000
 
 
-def shown(text: str, limit: int = TEXT_LENGTH) -> str:
+def short_label(text: str, limit: int = TEXT_LENGTH) -> str:
     """Return text as one printable line of at most `limit` characters."""
     words = " ".join(text[:_READ].split())
     # What cannot be seen could still break a file format or turn the direction of writing.
@@ -30,9 +30,9 @@ def shown(text: str, limit: int = TEXT_LENGTH) -> str:
     return line or "(blank)"
 
 
-def described(text: str, limit: int = TEXT_LENGTH) -> str:
+def describe(text: str, limit: int = TEXT_LENGTH) -> str:
     """Return what an author says of something, or nothing where nothing is said."""
-    return shown(text, limit) if text.strip() else ""
+    return short_label(text, limit) if text.strip() else ""
 
 
 def condition_words(handoff: Handoff) -> str:
@@ -45,13 +45,13 @@ def condition_words(handoff: Handoff) -> str:
 
 def _condition(handoff: Handoff, text: str) -> str:
     if handoff.condition_type == "llm":
-        return f"a model says: {shown(text)}"
+        return f"a model says: {short_label(text)}"
     if handoff.condition_type == "nearest":
-        return f"nearest to: {shown(text)}"
+        return f"nearest to: {short_label(text)}"
     try:
-        return shown(print_condition(parse_condition(text)))
+        return short_label(print_condition(parse_condition(text)))
     except ExpressionError:
-        return shown(text)
+        return short_label(text)
 
 
 def start_words(start: Start) -> str:
@@ -60,14 +60,16 @@ def start_words(start: Start) -> str:
             return "a chat is opened"
         case FormStart(form=form):
             return (
-                f"form {shown(form, NAME_LENGTH)} is submitted" if form else "a form is submitted"
+                f"form {short_label(form, NAME_LENGTH)} is submitted"
+                if form
+                else "a form is submitted"
             )
         case ScheduleStart(cron=cron, timezone=zone):
-            return shown(f"schedule {cron} {zone}")
+            return short_label(f"schedule {cron} {zone}")
         case DatabaseStart(collection=collection, condition=condition):
-            return shown(f"{collection} changed: {condition}")
+            return short_label(f"{collection} changed: {condition}")
         case _:
-            return shown(f"webhook {start.path}") if start.path else "a webhook is called"
+            return short_label(f"webhook {start.path}") if start.path else "a webhook is called"
 
 
 NodeKind: TypeAlias = Literal[
@@ -143,7 +145,7 @@ def agent_key(name: str) -> str:
     return f"agent:{name}"
 
 
-def reached(drawn: Graph) -> list[str]:
+def reachable_keys(drawn: Graph) -> list[str]:
     """Return the keys that can be reached from where runs begin, nearest first."""
     leaving = drawn.leaving()
     pending = [node.key for node in drawn.nodes if node.kind == "start"]
@@ -161,7 +163,7 @@ def notes_of(spec: WorkflowSpec, agent: str | None) -> tuple[str, ...]:
     lifecycle = [
         f"{tool.trigger}: {tool.function}" for tool in spec.lifecycle_tools if tool.agent == agent
     ]
-    return tuple(map(shown, (*tools, *lifecycle)))
+    return tuple(map(short_label, (*tools, *lifecycle)))
 
 
 def _tool_note(tool: Tool) -> str:

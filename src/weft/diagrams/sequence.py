@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from weft.diagrams.graph import SIDE_BY_SIDE, graph
-from weft.diagrams.nodes import END_KEY, START_KEY, USER_KEY, Edge, Graph, Node, NodeKind, shown
+from weft.diagrams.nodes import (
+    END_KEY,
+    START_KEY,
+    USER_KEY,
+    Edge,
+    Graph,
+    Node,
+    NodeKind,
+    short_label,
+)
 from weft.errors import UsageError
 from weft.spec.workflow import WorkflowSpec
 
@@ -169,7 +178,7 @@ def _opening(spec: WorkflowSpec, start: Node, opening: Edge) -> Iterator[Step]:
         yield Note(first, f"{start.role}; {opening.label}")
     greeting = spec.orchestrator.initial_message_to_user
     if greeting:
-        yield Message(first, USER_KEY, shown(greeting, 60))
+        yield Message(first, USER_KEY, short_label(greeting, 60))
 
 
 def _postponed(telling: _Telling) -> Iterator[Step]:

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from weft.diagrams.ascii import ascii_sequence
 from weft.diagrams.mermaid import mermaid_sequence
-from weft.diagrams.nodes import NAME_LENGTH, USER_KEY, WORKFLOW_LENGTH, agent_key, shown
+from weft.diagrams.nodes import NAME_LENGTH, USER_KEY, WORKFLOW_LENGTH, agent_key, short_label
 from weft.diagrams.sequence import Block, Branch, Message, Note, Participant, Step
 from weft.diagrams.sequence import Sequence as Story
 from weft.generator.rules import module_of
@@ -82,20 +82,20 @@ def plan_story(
         first = selection.workflows[0].name
         own = [it for it in told if (it.module.workflow or first) == workflow.name]
         if selection.is_multi_workflow:
-            steps.append(Note(_at(own), shown(f"Workflow {workflow.name} ({workflow.role})")))
+            steps.append(Note(_at(own), short_label(f"Workflow {workflow.name} ({workflow.role})")))
         steps += telling.workflow(own)
     return Story(
-        title=shown(strategy.workflow_name, NAME_LENGTH),
-        description=shown(strategy.workflow_description, WORKFLOW_LENGTH),
+        title=short_label(strategy.workflow_name, NAME_LENGTH),
+        description=short_label(strategy.workflow_description, WORKFLOW_LENGTH),
         participants=(
             Participant(USER_KEY, "user", "User"),
             *(
-                Participant(agent_key(name), "agent", shown(name, NAME_LENGTH), role)
+                Participant(agent_key(name), "agent", short_label(name, NAME_LENGTH), role)
                 for name, role in roles.items()
             ),
         ),
         steps=tuple(steps),
-        legend=tuple(shown(_title(it)) for it in strategy.modules),
+        legend=tuple(short_label(_title(it)) for it in strategy.modules),
     )
 
 
@@ -137,19 +137,19 @@ class _Telling:
         """Tell the modules of one workflow, from its start to its end."""
         at = _at(told)
         if self.blueprint.before_chat_lifecycle:
-            yield Note(at, shown(f"before_chat: {self.blueprint.before_chat_lifecycle.name}"))
+            yield Note(at, short_label(f"before_chat: {self.blueprint.before_chat_lifecycle.name}"))
         if at != USER_KEY:
             yield self._beginning(at)
         last, passing = None, ""
         for one in told:
-            yield Note(_at([one]), shown(f"{_title(one.module)} ({one.module.pattern_name})"))
+            yield Note(_at([one]), short_label(f"{_title(one.module)} ({one.module.pattern_name})"))
             if last and one.agents:
                 yield _says(last, one.agents[0], passing)
             if one.agents:
                 yield from _PATTERNS[one.module.pattern_id](self, one.agents)
                 last, passing = _leaving(one)
         if self.blueprint.after_chat_lifecycle:
-            yield Note(at, shown(f"after_chat: {self.blueprint.after_chat_lifecycle.name}"))
+            yield Note(at, short_label(f"after_chat: {self.blueprint.after_chat_lifecycle.name}"))
         yield Note(USER_KEY, "the run ends")
 
     def _beginning(self, first: str) -> Step:
@@ -166,12 +166,12 @@ class _Telling:
             return
         silent = [tool.name for tool in agent.agent_tools if tool.interaction_mode == "none"]
         if silent:
-            yield Note(_key(agent), shown(f"uses {', '.join(silent)}"))
+            yield Note(_key(agent), short_label(f"uses {', '.join(silent)}"))
         asking = [it for it in agent.agent_tools if it.interaction_mode != "none"]
         for tool in asking:
             label = self._label(agent.agent_name, tool.name)
-            yield Message(_key(agent), USER_KEY, shown(f"{label} ({tool.interaction_mode})"))
-            yield Message(USER_KEY, _key(agent), shown(f"answers {tool.name}"))
+            yield Message(_key(agent), USER_KEY, short_label(f"{label} ({tool.interaction_mode})"))
+            yield Message(USER_KEY, _key(agent), short_label(f"answers {tool.name}"))
         talks = self.strategy.human_in_loop and agent.human_interaction in ("context", "feedback")
         if talks and not asking:
             yield Message(_key(agent), USER_KEY, f"asks for {agent.human_interaction}")
@@ -190,14 +190,16 @@ class _Telling:
         yield from self.turn(agents[0])
         for lower, higher in pairwise(agents):
             steps = (_says(lower, higher, "escalates"), *self.turn(higher))
-            yield Block("opt", (Branch(shown(f"{lower.agent_name} cannot settle it"), steps),))
+            yield Block(
+                "opt", (Branch(short_label(f"{lower.agent_name} cannot settle it"), steps),)
+            )
 
     def feedback(self, agents: Agents) -> Iterator[Step]:
         steps = [*self.turn(agents[0])]
         for agent, after in pairwise(agents):
             steps += [_says(agent, after, "passes on the draft"), *self.turn(after)]
         steps.append(_says(agents[-1], agents[0], "sends comments, or accepts"))
-        label = shown(f"until {agents[-1].agent_name} accepts")
+        label = short_label(f"until {agents[-1].agent_name} accepts")
         yield Block("loop", (Branch(label, tuple(steps)),))
 
     def hierarchical(self, agents: Agents) -> Iterator[Step]:
@@ -226,7 +228,9 @@ class _Telling:
     def redundant(self, agents: Agents) -> Iterator[Step]:
         judge = _judge(agents)
         branches = tuple(
-            Branch(shown(it.agent_name), (*self.turn(it), _says(it, judge, "gives its answer")))
+            Branch(
+                short_label(it.agent_name), (*self.turn(it), _says(it, judge, "gives its answer"))
+            )
             for it in agents
             if it != judge
         )
@@ -244,7 +248,7 @@ class _Telling:
         yield from self.turn(agents[0])
         branches = tuple(
             Branch(
-                shown(f"it is a task for {it.agent_name}"),
+                short_label(f"it is a task for {it.agent_name}"),
                 tuple(self._exchange(agents[0], it, "gives the task", "is done")),
             )
             for it in agents[1:]
@@ -263,7 +267,7 @@ class _Telling:
     def _alternatives(self, agents: Agents, when: str, words: str) -> Iterator[Step]:
         branches = tuple(
             Branch(
-                shown(f"{when} {it.agent_name}"),
+                short_label(f"{when} {it.agent_name}"),
                 (_says(agents[0], it, words), *self.turn(it)),
             )
             for it in agents[1:]

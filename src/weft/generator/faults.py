@@ -7,11 +7,11 @@ from typing import Final, Literal, TypeAlias
 
 from pydantic import ValidationError
 
-from weft.diagrams.nodes import shown
+from weft.diagrams.nodes import short_label
 from weft.findings import Path
 from weft.generator.names import pascal_case, snake_case
 from weft.ids import AGENT_NAME, SNAKE_NAME
-from weft.packages.problems import problems
+from weft.packages.problems import find_problems
 from weft.spec.plan import (
     ModuleAgentsOutput,
     PatternSelectionOutput,
@@ -50,7 +50,7 @@ class Fault:
 
     def __str__(self) -> str:
         hint = f" ({self.hint})" if self.hint else ""
-        return shown(f"{self.path}: {self.message}{hint}", LONGEST_TEXT)
+        return short_label(f"{self.path}: {self.message}{hint}", LONGEST_TEXT)
 
 
 def read_part(key: PartKey, data: object) -> DesignOutput | tuple[Fault, ...]:
@@ -61,7 +61,7 @@ def read_part(key: PartKey, data: object) -> DesignOutput | tuple[Fault, ...]:
     except ValidationError as error:
         return tuple(
             Fault(path_text(it.path), it.message, "; ".join(it.hint))
-            for it in problems(error, model)
+            for it in find_problems(error, model)
         )
 
 

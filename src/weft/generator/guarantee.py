@@ -20,7 +20,7 @@ from weft.packages.archive.staging import staged_folder
 from weft.packages.reader import Package, read_package
 from weft.packages.review import review
 from weft.packages.workspace import PACKAGES, PACKS
-from weft.spec.tools import UiTool, is_built_in, is_elsewhere
+from weft.spec.tools import UiTool, is_built_in, is_outside_package
 from weft.wire.findings import finding_data
 
 REQUIREMENTS: Final = "requirements.txt"
@@ -208,7 +208,7 @@ def _of_simulation(name: str, simulation: Simulation) -> Iterator[Finding]:
 def _code_elsewhere(package: Package) -> Iterator[Finding]:
     """Yield the tools whose code would be imported although it is none of the package."""
     for tool in package.spec.tools:
-        if is_elsewhere(tool) and not is_built_in(tool):
+        if is_outside_package(tool) and not is_built_in(tool):
             fact = f"the code of {tool.function} is {tool.file}, outside of the package"
             yield _finding("GEN004", fact, f"{package.folder.name}/tools.json")
 

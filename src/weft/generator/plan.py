@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, TypeAlias, cast
 
-from weft.diagrams.nodes import shown
+from weft.diagrams.nodes import short_label
 from weft.generator.diagram import plan_diagram
 from weft.generator.names import unique
 from weft.generator.rules import module_of
@@ -162,7 +162,7 @@ def change_lines(changes: Sequence[Change]) -> list[str]:
 
 
 def _change_line(change: Change) -> str:
-    path = shown(change.path, _LINE)
+    path = short_label(change.path, _LINE)
     if change.before is None:
         return f"+ {path}: {_value(change.after)}"
     if change.after is None:
@@ -171,7 +171,7 @@ def _change_line(change: Change) -> str:
 
 
 def _value(value: JsonValue) -> str:
-    return shown(json.dumps(value, ensure_ascii=False), _LINE)
+    return short_label(json.dumps(value, ensure_ascii=False), _LINE)
 
 
 def plan_lines(plan: ActionPlan) -> list[str]:
@@ -194,7 +194,7 @@ def plan_lines(plan: ActionPlan) -> list[str]:
 
 
 def _said(text: str) -> str:
-    return shown(text, _LINE)
+    return short_label(text, _LINE)
 
 
 def _workflow_lines(selection: PatternSelection) -> Iterator[str]:

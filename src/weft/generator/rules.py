@@ -10,7 +10,7 @@ from typing import Final
 from weft.check.rules.variables import why_reserved
 from weft.generator.faults import Fault, at_most, pascal, read_part, snake, text, unique
 from weft.generator.reserved import function, no_key, service
-from weft.ids import TERMINATE, USER, listed, slug
+from weft.ids import TERMINATE, USER, join_names, slug
 from weft.packages.problems import describe
 from weft.spec.agents import REPLY_LIMITS
 from weft.spec.patterns import PATTERN_BY_ID
@@ -214,7 +214,7 @@ def _membership(selection: PatternSelection, strategy: WorkflowStrategy) -> Iter
             patterns[owner].append(module.pattern_id)
         else:
             message = f"{owner} is no workflow of PatternSelection"
-            hint = f"available: {listed(names)}"
+            hint = f"available: {join_names(names)}"
             yield Fault(f"{at}[{place}].workflow", message, hint)
     for workflow in selection.workflows:
         followed = patterns[workflow.name]
@@ -257,7 +257,7 @@ def _components(
     for place, component in enumerate(components):
         path = f"{at}[{place}]"
         if component.module_name not in modules:
-            hint = f"available: {listed(modules, MOST_MODULES)}"
+            hint = f"available: {join_names(modules, MOST_MODULES)}"
             yield Fault(f"{path}.module_name", f'no module is "{component.module_name}"', hint)
         yield from _agent_name(f"{path}.agent", component.agent)
         yield from snake(f"{path}.tool", component.tool)
@@ -304,8 +304,8 @@ def _indexes(strategy: WorkflowStrategy, modules: Sequence[ModuleAgents]) -> Ite
     found = [it.module_index for it in modules]
     wanted = [it.module_index for it in strategy.modules]
     if found != wanted:
-        said = f"the module indexes are {listed([*map(str, found)], MOST_MODULES) or 'missing'}"
-        hint = f"write one entry for each of {listed([*map(str, wanted)], MOST_MODULES)}"
+        said = f"the module indexes are {join_names([*map(str, found)], MOST_MODULES) or 'missing'}"
+        hint = f"write one entry for each of {join_names([*map(str, wanted)], MOST_MODULES)}"
         yield Fault("ModuleAgents", said, f"{hint}, in this order")
 
 
@@ -320,7 +320,7 @@ def _staff(strategy: WorkflowStrategy, modules: Sequence[ModuleAgents]) -> Itera
         yield from at_most(path, len(agents), MOST_AGENTS, "agents")
         missing = set(module.agents_needed) - {it.agent_name for it in agents}
         if missing:
-            message = f"{listed(sorted(missing))} needed in {module.module_name}"
+            message = f"{join_names(sorted(missing))} needed in {module.module_name}"
             yield Fault(path, message, "WorkflowStrategy names them in agents_needed: add them")
 
 

@@ -180,7 +180,7 @@ class BoardNotes:
         )
 
 
-def woken(state: State, turn: int) -> BoardNotes | None:
+def board_notes(state: State, turn: int) -> BoardNotes | None:
     """Begin to take notes of an activation; None where a turn is none."""
     active = state.active.get(turn)
     if state.board is None or active is None:

@@ -193,7 +193,7 @@ class ToolUse:
         return self.point not in ("", HANDOFF)
 
 
-def consultation(step: Step, data: ModelConsulted) -> Consultation:
+def consultation_record(step: Step, data: ModelConsulted) -> Consultation:
     """Return the record of a tool's question to a model."""
     event = step.event
     return Consultation(
@@ -201,13 +201,13 @@ def consultation(step: Step, data: ModelConsulted) -> Consultation:
     )
 
 
-def surface(step: Step, data: SurfaceShown) -> SurfaceRecord:
+def surface_record(step: Step, data: SurfaceShown) -> SurfaceRecord:
     """Return the record of what was shown."""
     event = step.event
     return SurfaceRecord(event.seq, event.at, data.tool, data.component, data.mode, data.payload)
 
 
-def edits_of(workflow: Workflow, step: Step, data: ToolReturned) -> tuple[Edit, ...]:
+def hook_edits(workflow: Workflow, step: Step, data: ToolReturned) -> tuple[Edit, ...]:
     """Return what a hook changed of what its agent is sent, or says."""
     active = step.before.active.get(step.event.turn)
     view = workflow.views.get(active.agent) if active else None
@@ -229,7 +229,7 @@ def edits_of(workflow: Workflow, step: Step, data: ToolReturned) -> tuple[Edit, 
 _SENT: tuple[Literal["system", "messages", "last"], ...] = ("system", "messages", "last")
 
 
-def goes_on(step: Step) -> bool:
+def run_continues(step: Step) -> bool:
     """Tell whether all went on after a function at a boundary had failed."""
     ends = (command.data for command in step.commands if isinstance(command, Record))
     failed = any(isinstance(event, TurnFailed) for event in ends)

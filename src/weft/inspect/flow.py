@@ -26,9 +26,9 @@ from weft.engine.flow.turn import FLOW, POINTS
 from weft.engine.state import State
 from weft.findings import Json
 from weft.inspect.steps import Step
-from weft.inspect.variables import UNSHOWN, ValueSet, value_set
+from weft.inspect.variables import HIDDEN_VALUE, ValueSet, value_set
 from weft.runtime.workflow import Workflow
-from weft.spec.agents import estimate
+from weft.spec.agents import estimate_tokens
 from weft.spec.flow import Flow, Fork
 from weft.spec.variables import DerivedSource
 
@@ -253,7 +253,7 @@ def _segment(given: Mapping[str, Any]) -> SegmentRecord:
         kind=given["kind"],
         name=given["name"],
         text=given["text"],
-        tokens=estimate(given["text"]),
+        tokens=estimate_tokens(given["text"]),
         hits=tuple(
             HitRecord(hit["score"], hit.get("source_id"), hit["content"], hit.get("metadata"))
             for hit in hits
@@ -311,7 +311,7 @@ def _iterations(state: State, data: Branched) -> int:
     return lane.loops.get(data.source, 0) if lane is not None else 0
 
 
-def retried(event: Event) -> tuple[int, float] | None:
+def retry_delay(event: Event) -> tuple[int, float] | None:
     """Return the turn whose attempt is made again by a timer, and in how many seconds."""
     data = event.data
     if not isinstance(data, TimerSet) or data.why != "flow" or not data.id.startswith(RETRY):
@@ -334,7 +334,7 @@ def shown_values(workflow: Workflow, state: State) -> dict[str, Json] | None:
     if workflow.compiled.flow is None:
         return None
     return {
-        name: UNSHOWN if variable.secret else state.variables.get(name)
+        name: HIDDEN_VALUE if variable.secret else state.variables.get(name)
         for name, variable in workflow.spec.variables.items()
         if isinstance(variable.source, DerivedSource)
     }

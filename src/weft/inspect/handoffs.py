@@ -74,12 +74,12 @@ def condition_of(workflow: Workflow, data: HandedOff) -> str | None:
     return handoffs[data.rule or 0].condition if known else None
 
 
-def judgement(workflow: Workflow, event: Event, data: ConditionJudged) -> Judgement:
+def judgement_record(workflow: Workflow, event: Event, data: ConditionJudged) -> Judgement:
     """Return the record of a judgement."""
     handoffs = workflow.spec.handoffs
     rule = handoffs[data.rule] if data.rule < len(handoffs) else None
     scores = {int(index): score for index, score in data.scores.items()}
-    word = _word(data.rule, scores, holds=data.holds)
+    word = _verdict_word(data.rule, scores, holds=data.holds)
     reason = _reason(data.text)
     return Judgement(
         seq=event.seq,
@@ -101,7 +101,7 @@ def judgement(workflow: Workflow, event: Event, data: ConditionJudged) -> Judgem
     )
 
 
-def _word(rule: int, scores: Mapping[int, float], *, holds: bool) -> str:
+def _verdict_word(rule: int, scores: Mapping[int, float], *, holds: bool) -> str:
     word = "yes" if holds else "no"
     return f"{word}, similarity {scores[rule]:.2f}" if rule in scores else word
 
@@ -128,16 +128,16 @@ def handoff_record(
         why=data.why,
         rule=data.rule,
         condition=condition_of(workflow, data),
-        asked=_asked(
+        asked=_rules_asked(
             workflow,
             step.before.variables,
             data,
-            {judgement.rule: judgement for judgement in judged},
+            {judgement_record.rule: judgement_record for judgement_record in judged},
         ),
     )
 
 
-def _asked(
+def _rules_asked(
     workflow: Workflow,
     values: Mapping[str, Json],
     data: HandedOff,
@@ -164,7 +164,7 @@ def _verdict(
 ) -> RuleAsked:
     verdict = "always"
     if rule.judged:
-        verdict = _judged(workflow, rule.index, judged)
+        verdict = _judged_verdict(workflow, rule.index, judged)
     elif rule.condition is not None:
         try:
             verdict = "yes" if evaluate(rule.condition, values) else "no"
@@ -174,12 +174,12 @@ def _verdict(
     return RuleAsked(rule.index, rule.target, text, verdict)
 
 
-def _judged(workflow: Workflow, rule: int, judged: Mapping[int, Judgement]) -> str:
+def _judged_verdict(workflow: Workflow, rule: int, judged: Mapping[int, Judgement]) -> str:
     """Return what was judged of a rule, by itself or compared together with another."""
     if rule in judged:
         return judged[rule].verdict
-    for judgement in judged.values():
-        if rule in judgement.scores:
-            nearest = nearest_rule(workflow.compiled.routing, judgement.scores)
-            return _word(rule, judgement.scores, holds=rule == nearest)
+    for judgement_record in judged.values():
+        if rule in judgement_record.scores:
+            nearest = nearest_rule(workflow.compiled.routing, judgement_record.scores)
+            return _verdict_word(rule, judgement_record.scores, holds=rule == nearest)
     return "not judged"

@@ -8,10 +8,10 @@ from weft.engine.events import ConditionJudged, Event, HandedOff, RunForked, Tur
 from weft.engine.reduce import fold
 from weft.engine.spent import Spent
 from weft.engine.state import Ending, Request, State
-from weft.inspect.board import BoardNotes, BoardRun, BoardTurn, board_run, woken
+from weft.inspect.board import BoardNotes, BoardRun, BoardTurn, board_notes, board_run
 from weft.inspect.calls import DocumentRecord, FetchRecord, ToolUse
-from weft.inspect.flow import FlowNotes, FlowRun, StepNotes, StepTurn, retried
-from weft.inspect.handoffs import HandoffRecord, Judgement, handoff_record, judgement
+from weft.inspect.flow import FlowNotes, FlowRun, StepNotes, StepTurn, retry_delay
+from weft.inspect.handoffs import HandoffRecord, Judgement, handoff_record, judgement_record
 from weft.inspect.steps import steps, until_end, waited_seconds
 from weft.inspect.turn_notes import NOTES, ModelCall, Page, seconds
 from weft.inspect.variables import VariableRecord, variable_records
@@ -100,13 +100,13 @@ def all_records(
                 group = step.after.groups.get(fork)
                 page.group = group.name if group else ""
                 page.app = step.after.app
-                page.board = woken(step.after, event.turn)
+                page.board = board_notes(step.after, event.turn)
                 page.step = StepNotes(workflow, event.data) if flow is not None else None
             case HandedOff():
                 record = handoff_record(workflow, step, event.data, last.judged)
                 last.handoffs.append(record)
             case ConditionJudged():
-                last.judged.append(judgement(workflow, event, event.data))
+                last.judged.append(judgement_record(workflow, event, event.data))
             case _:
                 page = pages.get(event.turn)
                 note = NOTES.get(type(event.data))
@@ -136,7 +136,7 @@ def _settings(workflow: Workflow, run: str, page: Page, forked: int) -> ModelSet
 
 def _note_retries(pages: Mapping[int, Page], events: Sequence[Event]) -> None:
     """Put down with each attempt of a step how long it waited for the next."""
-    for turn, seconds_ in filter(None, map(retried, events)):
+    for turn, seconds_ in filter(None, map(retry_delay, events)):
         step = pages[turn].step
         if step is not None:
             step.retry_seconds = seconds_

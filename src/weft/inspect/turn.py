@@ -13,7 +13,7 @@ from weft.engine.state import State
 from weft.errors import UsageError
 from weft.inspect.run import TurnRecord, is_other_package, turn_records
 from weft.inspect.steps import Step, steps, until_end
-from weft.inspect.variables import UNSHOWN, ValueSet, is_secret, value_set
+from weft.inspect.variables import HIDDEN_VALUE, ValueSet, is_secret, value_set
 from weft.ports.model import ChatMessage
 from weft.runtime.workflow import Workflow
 
@@ -120,7 +120,7 @@ def _note(workflow: Workflow, state: State, agent: str) -> str:
 
 def _values(workflow: Workflow, state: State, turn: int) -> dict[str, str]:
     return {
-        name: UNSHOWN if is_secret(workflow, name) else shown(value)
+        name: HIDDEN_VALUE if is_secret(workflow, name) else shown(value)
         for name, value in state.values_of(turn).items()
     }
 

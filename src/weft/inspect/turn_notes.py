@@ -33,11 +33,11 @@ from weft.inspect.calls import (
     DocumentRecord,
     FetchRecord,
     ToolUse,
-    consultation,
-    edits_of,
+    consultation_record,
     fetch_records,
-    goes_on,
-    surface,
+    hook_edits,
+    run_continues,
+    surface_record,
 )
 from weft.inspect.flow import StepNotes
 from weft.inspect.handoffs import HandoffRecord, Judgement
@@ -193,7 +193,7 @@ def _tool_returned(page: Page, step: Step, data: ToolReturned) -> None:
             **_durations(page, use, step.event),
             value=data.value,
             progress=data.progress,
-            edits=edits_of(page.workflow, step, data) if use.at_boundary else (),
+            edits=hook_edits(page.workflow, step, data) if use.at_boundary else (),
         )
 
 
@@ -205,7 +205,7 @@ def _tool_failed(page: Page, step: Step, data: ToolFailed) -> None:
             outcome=data.kind,
             **_durations(page, use, step.event),
             error=data.error,
-            went_on=goes_on(step),
+            went_on=run_continues(step),
         )
 
 
@@ -222,14 +222,14 @@ def _request(page: Page, step: Step, _data: EventData) -> None:
 def _consulted(page: Page, step: Step, data: ModelConsulted) -> None:
     use = page.tools.get(data.call)
     if use is not None:
-        asked = (*use.consulted, consultation(step, data))
+        asked = (*use.consulted, consultation_record(step, data))
         page.tools[data.call] = replace(use, consulted=asked)
 
 
 def _surface_shown(page: Page, step: Step, data: SurfaceShown) -> None:
     use = page.tools.get(data.call)
     if use is not None:
-        page.tools[data.call] = replace(use, surfaces=(*use.surfaces, surface(step, data)))
+        page.tools[data.call] = replace(use, surfaces=(*use.surfaces, surface_record(step, data)))
 
 
 def _message_sent(page: Page, _step: Step, data: MessageSent) -> None:

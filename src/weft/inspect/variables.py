@@ -14,7 +14,7 @@ from weft.spec.types import print_type
 from weft.spec.variables import EnvironmentSource, StaticSource
 
 #: Shown instead of the value of a secret variable.
-UNSHOWN: Final = "(secret)"
+HIDDEN_VALUE: Final = "(secret)"
 
 #: Type and source of a variable that the package does not declare, or does not any more.
 UNDECLARED: Final = "not declared"
@@ -109,7 +109,7 @@ def value_set(workflow: Workflow, event: Event, data: VariableSet) -> ValueSet:
     return ValueSet(
         name=data.name,
         value=None if secret else data.value,
-        shown=UNSHOWN if secret else shown(data.value),
+        shown=HIDDEN_VALUE if secret else shown(data.value),
         seq=event.seq,
         at=event.at,
         actor=event.actor,
@@ -177,7 +177,7 @@ def _record(
         source=variable.source.type if variable else UNDECLARED,
         secret=secret,
         value=value,
-        shown=UNSHOWN if secret else shown(value),
+        shown=HIDDEN_VALUE if secret else shown(value),
         causes=causes(events, last.seq) if last else (),
         history=tuple(history),
         refused=tuple(refused),

@@ -14,7 +14,7 @@ from tokenize import detect_encoding
 from typing import Final
 
 from weft.findings import Finding, Place
-from weft.ids import MAX_FOLDERS, is_passed_over
+from weft.ids import MAX_FOLDERS, is_ignored_file
 from weft.packages.layout import CODE_FOLDERS, FILE_KINDS, ROOT_CODE, SUFFIXES
 from weft.packages.text.documents import MAX_BYTES
 
@@ -49,7 +49,7 @@ class FolderWalk:
             folders: list[tuple[str, bool]] = []
             for name in self._entries(inside):
                 path = f"{inside}/{name}" if inside else name
-                passed = within_passed or is_passed_over(name)
+                passed = within_passed or is_ignored_file(name)
                 if name == _NEVER or (passed and not self.hidden):
                     continue
                 if _is_folder(self.folder / path):
@@ -65,22 +65,22 @@ class FolderWalk:
         self._count += 1
         if self._count == MAX_FILES + 1:
             fact = f"holds more than {MAX_FILES} files"
-            self.findings.append(unreadable(self.folder, fact, "move some of them out"))
+            self.findings.append(unreadable_finding(self.folder, fact, "move some of them out"))
         return self._count <= MAX_FILES
 
     def _entries(self, inside: str) -> list[str]:
         here = self.folder / inside
         if inside and leads_out(here, self.folder):
-            self.findings.append(unreadable(here, _LINK, _UNLINK))
+            self.findings.append(unreadable_finding(here, _LINK, _UNLINK))
             return []
         if inside.count("/") >= MAX_FOLDERS:
             fact = f"is nested more than {MAX_FOLDERS} folders deep"
-            self.findings.append(unreadable(here, fact, "flatten the folders"))
+            self.findings.append(unreadable_finding(here, fact, "flatten the folders"))
             return []
         try:
             return sorted(entry.name for entry in here.iterdir())
         except OSError as error:
-            self.findings.append(unlisted(here, error))
+            self.findings.append(listing_finding(here, error))
             return []
 
 
@@ -108,7 +108,7 @@ def read_files(folder: Path, *, hidden: bool = False) -> FolderFiles:
         room -= len(raw)
         if room < 0:
             fact = f"holds more than {MAX_TOTAL // 1024**2} MiB"
-            walk.findings.append(unreadable(folder, fact, "move large files out"))
+            walk.findings.append(unreadable_finding(folder, fact, "move large files out"))
             break
         (kept if passed_over else files)[name] = raw
     return FolderFiles(files, kept, tuple(walk.findings))
@@ -134,7 +134,7 @@ def read_folder(folder: Path) -> Contents:
     try:
         present = sorted(entry.name for entry in folder.iterdir())
     except OSError as error:
-        return Contents({}, {}, (unlisted(folder, error),), frozenset(), (), listed=False)
+        return Contents({}, {}, (listing_finding(folder, error),), frozenset(), (), listed=False)
     names = [stem + suffix for stem in FILE_KINDS for suffix in SUFFIXES]
     declared: dict[str, bytes] = {}
     code: dict[str, bytes] = {}
@@ -162,7 +162,7 @@ def read_bytes(path: Path, folder: Path) -> bytes | Finding:
     raw = read_start(path, folder, MAX_BYTES)
     if isinstance(raw, bytes) and len(raw) > MAX_BYTES:
         limit = MAX_BYTES // (1024 * 1024)
-        return unreadable(
+        return unreadable_finding(
             path, f"is larger than {limit} MiB", "declared files are small; move content out"
         )
     return raw
@@ -181,7 +181,7 @@ def _as_text(path: Path, raw: bytes) -> bytes | Finding:
 
 
 def _not_text(path: Path, fact: str, hint: str) -> Finding:
-    return replace(unreadable(path, fact, hint), place=Place(str(path), 1, 1))
+    return replace(unreadable_finding(path, fact, hint), place=Place(str(path), 1, 1))
 
 
 def _is_read_as_utf8(raw: bytes) -> bool:
@@ -196,7 +196,7 @@ def _is_read_as_utf8(raw: bytes) -> bool:
 def _code_names(walk: FolderWalk, present: list[str]) -> Iterator[str]:
     """List the code files, always in the same order."""
     for name in present:
-        is_code = name.endswith(ROOT_CODE) and not is_passed_over(name)
+        is_code = name.endswith(ROOT_CODE) and not is_ignored_file(name)
         if is_code and not (walk.folder / name).is_dir():
             yield name
     for top, suffixes in CODE_FOLDERS.items():
@@ -208,14 +208,18 @@ def read_start(path: Path, folder: Path, most: int) -> bytes | Finding:
     """Read one file, which must be a regular one inside `folder`; one byte more than `most`."""
     try:
         if leads_out(path, folder):
-            return unreadable(path, _LINK, _UNLINK)
+            return unreadable_finding(path, _LINK, _UNLINK)
         # Looked at before it is opened: opening a pipe would wait for ever.
         if not stat.S_ISREG(path.stat().st_mode):
-            return unreadable(path, "is not a regular file", "put a plain file there, or remove it")
+            return unreadable_finding(
+                path, "is not a regular file", "put a plain file there, or remove it"
+            )
         with path.open("rb") as file:
             return file.read(most + 1)
     except OSError as error:
-        return unreadable(path, f"cannot be read: {_reason(error)}", _access_remedy(path, error))
+        return unreadable_finding(
+            path, f"cannot be read: {_reason(error)}", _access_remedy(path, error)
+        )
 
 
 def leads_out(path: Path, folder: Path) -> bool:
@@ -229,12 +233,12 @@ def leads_out(path: Path, folder: Path) -> bool:
         return True
 
 
-def unlisted(folder: Path, error: OSError) -> Finding:
+def listing_finding(folder: Path, error: OSError) -> Finding:
     fact = f"cannot be looked into: {_reason(error)}"
-    return unreadable(folder, fact, _access_remedy(folder, error))
+    return unreadable_finding(folder, fact, _access_remedy(folder, error))
 
 
-def unreadable(path: Path, fact: str, remedy: str) -> Finding:
+def unreadable_finding(path: Path, fact: str, remedy: str) -> Finding:
     """Say that a file or folder cannot be read; no line of it is named, since none was read."""
     return Finding("SCHEMA001", "error", f"{path.name} {fact}", Place(str(path)), hint=(remedy,))
 

@@ -140,7 +140,7 @@ KIND_OF_FIELD: Final[dict[str, FileKind]] = {
 }
 
 
-def meant_kind(name: str) -> str | None:
+def likely_kind(name: str) -> str | None:
     """Return the kind of declared file that a file of this name is, or was likely meant to be.
 
     >>> meant_kind("Handoffs.JSON"), meant_kind("agent.yaml"), meant_kind("notes.json")

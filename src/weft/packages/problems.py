@@ -81,20 +81,20 @@ class Problem:
     rename: str | None = None
 
 
-def problems(error: ValidationError, model: type[Part]) -> Iterator[Problem]:
+def find_problems(error: ValidationError, model: type[Part]) -> Iterator[Problem]:
     """Say everything a model refused; a misspelt key is not reported as missing as well."""
     details = error.errors(include_url=False)
     unknown = [_unknown_key(detail, model) for detail in details if _is_unknown(detail)]
     meant = {(*problem.path[:-1], problem.rename) for problem in unknown if problem.rename}
     yield from unknown
     for detail in details:
-        if not _is_unknown(detail) and not _counts_refused(detail, details):
+        if not _is_unknown(detail) and not _is_consequence(detail, details):
             problem = _problem(detail, model)
             if problem.path not in meant:
                 yield problem
 
 
-def _counts_refused(detail: ErrorDetails, details: list[ErrorDetails]) -> bool:
+def _is_consequence(detail: ErrorDetails, details: list[ErrorDetails]) -> bool:
     """Tell whether a list counts as too short only because what is in it was refused."""
     loc = detail["loc"]
     return detail["type"] == "too_short" and any(
@@ -160,10 +160,10 @@ def _problem(detail: ErrorDetails, model: type[Part]) -> Problem:
         message = f"expected {wanted}, found {describe(found)}"
         hint = _as_kind(detail, model) or rewrite_as(wanted, found)
         return Problem("SCHEMA007", path, message, hint=hint)
-    return Problem("SCHEMA007", path, *_refused_otherwise(detail, model))
+    return Problem("SCHEMA007", path, *_describe_refusal(detail, model))
 
 
-def _refused_otherwise(detail: ErrorDetails, model: type[Part]) -> tuple[str, tuple[str, ...]]:
+def _describe_refusal(detail: ErrorDetails, model: type[Part]) -> tuple[str, tuple[str, ...]]:
     """Say what is wrong with a value of the right kind, and what to do."""
     kind, context = detail["type"], detail.get("ctx", {})
     pattern = str(context.get("pattern"))

@@ -23,9 +23,9 @@ from weft.packages.layout import (
     AgentExposure,
     FileKind,
     file_path,
-    meant_kind,
+    likely_kind,
 )
-from weft.packages.problems import Problem, problems
+from weft.packages.problems import Problem, find_problems
 from weft.packages.text import documents
 from weft.packages.text.documents import Document
 from weft.spec.orchestrator import Orchestrator
@@ -72,7 +72,9 @@ class Package:
         declared = self.files.get(kind.stem)
         if declared is None:
             return Place(str(self.folder / f"{kind.stem}.json"))
-        return declared.document.place(declared.rewrite.came_from(inner), key=at_key, offset=offset)
+        return declared.document.place(
+            declared.rewrite.origin_path(inner), key=at_key, offset=offset
+        )
 
 
 _P = TypeVar("_P", bound=Part)
@@ -84,8 +86,8 @@ def read_package(folder: Path) -> Package:
     found: list[Finding] = [*contents.findings]
     files: dict[str, DeclaredFile] = {}
     parts: dict[str, Part] = {}
-    misnamed = _look_alikes(folder, contents)
-    found += [_not_read(folder, stem, name) for stem, name in misnamed.items()]
+    misnamed = _misnamed_files(folder, contents)
+    found += [_misnamed_finding(folder, stem, name) for stem, name in misnamed.items()]
     for kind in FILE_KINDS.values():
         if kind.stem in misnamed:
             continue
@@ -98,7 +100,7 @@ def read_package(folder: Path) -> Package:
         files[kind.stem] = declared
         found += declared.document.findings
         if declared.document.ok:
-            part, errors = _understand(kind, declared)
+            part, errors = _read_kind(kind, declared)
             found += errors
             if part is not None:
                 parts[kind.stem] = part
@@ -108,7 +110,7 @@ def read_package(folder: Path) -> Package:
         files=files,
         code=contents.code,
         findings=tuple(found),
-        broken=_broken(parts, misnamed, contents),
+        broken=_broken_fields(parts, misnamed, contents),
     )
 
 
@@ -123,10 +125,10 @@ def read_part(
     try:
         return _validated(declared, model), []
     except ValidationError as error:
-        refused = list(problems(error, model))
-    errors = [_refusal(declared, problem) for problem in refused]
+        refused = list(find_problems(error, model))
+    errors = [_problem_finding(declared, problem) for problem in refused]
     unknown = [problem for problem in refused if problem.code == "SCHEMA008"]
-    if unknown and without_unknown(declared.rewrite, unknown, holders):
+    if unknown and drop_unknown_keys(declared.rewrite, unknown, holders):
         with suppress(ValidationError):
             return _validated(declared, model), errors
     return None, errors
@@ -175,13 +177,13 @@ def _choose(folder: Path, kind: FileKind, contents: Contents) -> tuple[str | Non
 
 
 def _missing_remedy(kind: FileKind, contents: Contents) -> str:
-    close = [name for name in contents.others if meant_kind(name) == kind.stem]
+    close = [name for name in contents.others if likely_kind(name) == kind.stem]
     if close:
         return f"if {close[0]} is meant, rename it to {kind.stem}{Path(close[0]).suffix.lower()}"
     return "see a complete package: weft new Example --pattern 1"
 
 
-def _understand(kind: FileKind, declared: DeclaredFile) -> tuple[Part | None, list[Finding]]:
+def _read_kind(kind: FileKind, declared: DeclaredFile) -> tuple[Part | None, list[Finding]]:
     part, errors = read_part(declared, kind.model, kind.holds.values())
     for change in declared.rewrite.changes:
         place = declared.document.place(change.path, key=True)
@@ -195,8 +197,8 @@ def _understand(kind: FileKind, declared: DeclaredFile) -> tuple[Part | None, li
     return (None if declared.rewrite.contradictions else part), errors
 
 
-def _refusal(declared: DeclaredFile, problem: Problem) -> Finding:
-    origin = declared.rewrite.came_from(problem.path)
+def _problem_finding(declared: DeclaredFile, problem: Problem) -> Finding:
+    origin = declared.rewrite.origin_path(problem.path)
     place = declared.document.place(origin, key=problem.at_key, offset=problem.offset)
     hint, fix = problem.hint, None
     if problem.rename and slug(problem.rename) == slug(str(problem.path[-1])):
@@ -209,14 +211,14 @@ def _refusal(declared: DeclaredFile, problem: Problem) -> Finding:
     return Finding(
         code=problem.code,
         severity=CATALOGUE[problem.code].severity,
-        message=_in_context(problem),
+        message=_message_with_path(problem),
         place=place,
         hint=hint,
         fix=fix,
     )
 
 
-def _in_context(problem: Problem) -> str:
+def _message_with_path(problem: Problem) -> str:
     """Lead a message with the path, so that it can be understood without the file at hand."""
     steps = problem.path[:-1] if problem.code in {"SCHEMA008", "SCHEMA009"} else problem.path
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
@@ -225,7 +227,7 @@ def _in_context(problem: Problem) -> str:
     return f"{text.lstrip('.')}: {message}" if text else message
 
 
-def _look_alikes(folder: Path, contents: Contents) -> dict[str, str]:
+def _misnamed_files(folder: Path, contents: Contents) -> dict[str, str]:
     """Find files that are not read, by the kind of file each is surely meant to be.
 
     A name alone says too little: books.json is close to hooks.json. What stands in it decides.
@@ -233,13 +235,13 @@ def _look_alikes(folder: Path, contents: Contents) -> dict[str, str]:
     present = {name.partition(".")[0] for name in (*contents.declared, *contents.unreadable)}
     meant: dict[str, str] = {}
     for name in contents.others:
-        stem = meant_kind(name)
-        if stem and stem not in present and _holds(FILE_KINDS[stem], folder, name):
+        stem = likely_kind(name)
+        if stem and stem not in present and _has_keys_of(FILE_KINDS[stem], folder, name):
             meant.setdefault(stem, name)
     return meant
 
 
-def _holds(kind: FileKind, folder: Path, name: str) -> bool:
+def _has_keys_of(kind: FileKind, folder: Path, name: str) -> bool:
     """Tell whether a file has keys of a kind of declared file, in whatever spelling."""
     raw = read_bytes(folder / name, folder)
     if not isinstance(raw, bytes):
@@ -253,7 +255,7 @@ def _holds(kind: FileKind, folder: Path, name: str) -> bool:
     )
 
 
-def _not_read(folder: Path, stem: str, name: str) -> Finding:
+def _misnamed_finding(folder: Path, stem: str, name: str) -> Finding:
     return _finding(
         "SCHEMA013",
         f"{name} is not read: no file of a package has this name",
@@ -262,7 +264,7 @@ def _not_read(folder: Path, stem: str, name: str) -> Finding:
     )
 
 
-def _broken(
+def _broken_fields(
     parts: Mapping[str, Part], misnamed: Mapping[str, str], contents: Contents
 ) -> frozenset[str]:
     """The fields of the spec whose file is there, or must be, and could not be understood."""
@@ -295,7 +297,7 @@ def _finding(code: str, message: str, place: Place, *, hint: str) -> Finding:
     return Finding(code, CATALOGUE[code].severity, message, place, hint=(hint,))
 
 
-def without_unknown(
+def drop_unknown_keys(
     rewrite: Rewrite, unknown: Iterable[Problem], holders: Collection[SpecPath]
 ) -> bool:
     """Read misspelt keys as what they were meant to be, and take the other unknown ones away.

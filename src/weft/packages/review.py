@@ -14,14 +14,20 @@ from weft.errors import CheckFailed
 from weft.findings import Finding, Place, is_error
 from weft.findings import Path as SpecPath
 from weft.packages.reader import Package, read_package
-from weft.packages.workspace import PackFile, find_packages, is_package, left_out, read_packs
+from weft.packages.workspace import (
+    PackFile,
+    find_packages,
+    is_package,
+    read_packs,
+    unchecked_packages,
+)
 from weft.spec.orchestrator import Orchestrator
 from weft.spec.variables import FileSource
 from weft.spec.workflow import WorkflowSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Reviewed:
+class PackageSummary:
     """A package that was looked at. Its files are let go: a workspace may have thousands."""
 
     folder: Path
@@ -36,7 +42,7 @@ class Reviewed:
 class Review:
     """What was found in a package or workspace."""
 
-    packages: tuple[Reviewed, ...]
+    packages: tuple[PackageSummary, ...]
     findings: tuple[Finding, ...]
     files: int
 
@@ -68,7 +74,7 @@ def review_package(
         model_providers=model_providers,
     )
     said = check(subject, locate=package.locate, broken=package.broken)
-    placed = (_in_folder(finding, package) for finding in said)
+    placed = (_with_full_path(finding, package) for finding in said)
     return sort_findings([*package.findings, *placed])
 
 
@@ -92,7 +98,7 @@ def refuse_errors(
     raise refusal
 
 
-def _tell_nobody(_done: int, _total: int) -> None:
+def _ignore_progress(_done: int, _total: int) -> None:
     return
 
 
@@ -102,7 +108,7 @@ def review(
     profile: Profile = "development",
     kinds: TriggerKinds = NO_KINDS,
     suppressed: frozenset[str] = frozenset(),
-    on_package: Callable[[int, int], None] = _tell_nobody,
+    on_package: Callable[[int, int], None] = _ignore_progress,
     is_installed: Callable[[str], bool] | None = None,
     model_providers: frozenset[str] | None = None,
 ) -> Review:
@@ -111,7 +117,7 @@ def review(
     `on_package` is told after each package how many of how many are done. `is_installed` tells of
     modules that packages refer to, and `model_providers` are the names that models may begin with.
     """
-    packages: list[Reviewed] = []
+    packages: list[PackageSummary] = []
     said: list[Finding] = []
     folders = find_packages(path)
     for folder in folders:
@@ -125,12 +131,12 @@ def review(
             model_providers=model_providers,
         )
         said += found
-        packages.append(_reviewed(package, explored=not blocks_exploration(package.spec, found)))
+        packages.append(_summarize(package, explored=not blocks_exploration(package.spec, found)))
         on_package(len(packages), len(folders))
     packs = read_packs(path)
     said += [finding for pack in packs for finding in pack.findings]
-    said += () if is_package(path) else _joined(packages, packs)
-    said += left_out(path)
+    said += () if is_package(path) else _check_together(packages, packs)
+    said += unchecked_packages(path)
     files = sum(package.files for package in packages) + len(packs)
     return Review(tuple(packages), sort_findings(said), files)
 
@@ -148,8 +154,8 @@ def _files_read(package: Package) -> frozenset[str]:
     )
 
 
-def _reviewed(package: Package, *, explored: bool) -> Reviewed:
-    return Reviewed(
+def _summarize(package: Package, *, explored: bool) -> PackageSummary:
+    return PackageSummary(
         folder=package.folder,
         name=package.name,
         orchestrator=package.spec.orchestrator,
@@ -158,7 +164,7 @@ def _reviewed(package: Package, *, explored: bool) -> Reviewed:
     )
 
 
-def _in_folder(finding: Finding, package: Package) -> Finding:
+def _with_full_path(finding: Finding, package: Package) -> Finding:
     """Rules name code files relative to the package; readers want the path they can open."""
     if finding.place.file not in package.code:
         return finding
@@ -171,7 +177,7 @@ def _in_folder(finding: Finding, package: Package) -> Finding:
 class _Locator:
     """Finds places by reading a package again: few have something to find."""
 
-    packages: Mapping[str, Reviewed]
+    packages: Mapping[str, PackageSummary]
     packs: Mapping[str, PackFile]
 
     def __call__(self, path: SpecPath, *, at_key: bool = False, offset: int | None = None) -> Place:
@@ -184,7 +190,7 @@ class _Locator:
         return declared.document.place(tuple(rest), key=at_key, offset=offset)
 
 
-def _joined(packages: list[Reviewed], packs: list[PackFile]) -> tuple[Finding, ...]:
+def _check_together(packages: list[PackageSummary], packs: list[PackFile]) -> tuple[Finding, ...]:
     """Check what packages say about each other.
 
     One that could not be read is known by its folder, so that those which need it are not blamed.

@@ -9,9 +9,9 @@ from typing import Final
 from weft.catalogue import CATALOGUE
 from weft.errors import UsageError
 from weft.findings import Finding, Place
-from weft.ids import is_passed_over
-from weft.packages.folder import read_bytes, read_folder, unlisted, unreadable
-from weft.packages.layout import FILE_KINDS, SUFFIXES, meant_kind
+from weft.ids import is_ignored_file
+from weft.packages.folder import listing_finding, read_bytes, read_folder, unreadable_finding
+from weft.packages.layout import FILE_KINDS, SUFFIXES, likely_kind
 from weft.packages.reader import DeclaredFile, open_document, read_package, read_part
 from weft.packages.text import documents
 from weft.packages.writer import file_texts
@@ -45,7 +45,7 @@ def is_package(folder: Path) -> bool:
         if any((folder / name).exists() for name in _TELLING):
             return True
         belongs = folder.absolute().parent.name == PACKAGES and folder.is_dir()
-        return belongs and any(meant_kind(entry.name) for entry in folder.iterdir())
+        return belongs and any(likely_kind(entry.name) for entry in folder.iterdir())
     except PermissionError:
         return True
 
@@ -61,7 +61,7 @@ def find_packages(path: Path) -> list[Path]:
     entries = (inner if inner.is_dir() else path).iterdir()
     # Hidden folders and backups are passed over, as they are when a package is packed.
     return sorted(
-        entry for entry in entries if not is_passed_over(entry.name) and is_package(entry)
+        entry for entry in entries if not is_ignored_file(entry.name) and is_package(entry)
     )
 
 
@@ -73,14 +73,14 @@ def read_packs(workspace: Path) -> list[PackFile]:
     try:
         files = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES)
     except PermissionError as error:
-        return [_unread(folder, unlisted(folder, error))]
+        return [_unreadable_pack(folder, listing_finding(folder, error))]
     return [_read_pack(path, folder) for path in files]
 
 
 def _read_pack(path: Path, folder: Path) -> PackFile:
     raw = read_bytes(path, folder)
     if not isinstance(raw, bytes):
-        return _unread(path, raw)
+        return _unreadable_pack(path, raw)
     document = documents.read(str(path), raw)
     declared = open_document(path.name, document, "pack")
     if not document.ok:
@@ -89,22 +89,22 @@ def _read_pack(path: Path, folder: Path) -> PackFile:
     return PackFile(declared, pack, (*document.findings, *errors))
 
 
-def _unread(path: Path, finding: Finding) -> PackFile:
+def _unreadable_pack(path: Path, finding: Finding) -> PackFile:
     nothing = documents.read(str(path), b"{}")
     return PackFile(open_document(path.name, nothing, "pack"), None, (finding,))
 
 
-def left_out(path: Path) -> Iterator[Finding]:
+def unchecked_packages(path: Path) -> Iterator[Finding]:
     """Report packages and files of packages at a path that a check of that path passes by."""
     inner = path / PACKAGES
     if is_package(path):
         yield from _within_package(inner)
     elif inner.is_dir():
-        yield from _beside(path)
-        yield from _astray(inner)
-        yield from _packs(path / PACKS)
+        yield from _misplaced_beside_workflows(path)
+        yield from _misplaced_in_workflows(inner)
+        yield from _misnamed_packs(path / PACKS)
     elif path.absolute().name == PACKAGES:
-        yield from _astray(path)
+        yield from _misplaced_in_workflows(path)
 
 
 def _within_package(inner: Path) -> Iterator[Finding]:
@@ -113,19 +113,19 @@ def _within_package(inner: Path) -> Iterator[Finding]:
         yield _not_checked(inner, fact, f"check them: weft check {quote(str(inner))}")
 
 
-def _beside(workspace: Path) -> Iterator[Finding]:
+def _misplaced_beside_workflows(workspace: Path) -> Iterator[Finding]:
     """Look at the folders beside `workflows`."""
     try:
         entries = _entries(workspace)
     except PermissionError as error:
-        yield unlisted(workspace, error)
+        yield listing_finding(workspace, error)
         return
     for entry in entries:
         if entry.name not in {PACKAGES, PACKS} and is_package(entry):
             yield _misplaced(entry, f"lies beside {PACKAGES} and not in it", workspace / PACKAGES)
 
 
-def _astray(home: Path) -> Iterator[Finding]:
+def _misplaced_in_workflows(home: Path) -> Iterator[Finding]:
     """Look at what is in `workflows` and is no package."""
     for entry in _entries(home):
         if is_package(entry):
@@ -134,13 +134,13 @@ def _astray(home: Path) -> Iterator[Finding]:
             for nested in (inner for inner in _entries(entry) if is_package(inner)):
                 yield _misplaced(nested, "lies too deep", home)
         elif not entry.exists():
-            yield unreadable(entry, "is a link that leads nowhere", "fix or remove it")
-        elif meant_kind(entry.name):
+            yield unreadable_finding(entry, "is a link that leads nowhere", "fix or remove it")
+        elif likely_kind(entry.name):
             fact = "looks like a file of a package, but is in no package folder"
             yield _not_checked(entry, fact, f"move it into a folder of its own: {home / 'NAME'}")
 
 
-def _packs(folder: Path) -> Iterator[Finding]:
+def _misnamed_packs(folder: Path) -> Iterator[Finding]:
     """Look for files among the packs whose ending is written otherwise."""
     try:
         entries = _entries(folder) if folder.is_dir() else []
@@ -154,7 +154,7 @@ def _packs(folder: Path) -> Iterator[Finding]:
 
 
 def _entries(folder: Path) -> list[Path]:
-    return sorted(entry for entry in folder.iterdir() if not is_passed_over(entry.name))
+    return sorted(entry for entry in folder.iterdir() if not is_ignored_file(entry.name))
 
 
 def _misplaced(package: Path, fact: str, home: Path) -> Finding:

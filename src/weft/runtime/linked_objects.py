@@ -6,7 +6,7 @@ from typing import Any, Final
 from weft.dsl.objects import given_key
 from weft.errors import LinkError
 from weft.findings import Finding, Place
-from weft.ids import listed
+from weft.ids import join_names
 from weft.ports.tools import ToolLoader
 from weft.spec.part import JsonMap
 from weft.spec.tools import LOCAL
@@ -33,7 +33,7 @@ def find_objects(
 
 def _not_here(missing: Sequence[str]) -> LinkError:
     """Return one error for everything that only the program itself has."""
-    told = listed(missing)
+    told = join_names(missing)
     verb = "is" if len(missing) == 1 else "are"
     message = f"{told} {verb} defined in code that is not loaded here: the workflow runs only there"
     finding = Finding("LINK004", "error", message, Place(missing[0]), hint=(PROGRAM, _OR_MOVE))

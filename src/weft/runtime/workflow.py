@@ -29,12 +29,12 @@ from weft.runtime.board.types import NO_TYPES, ArtifactTypes, artifact_types
 from weft.runtime.flow.code import FlowCode, link_flow
 from weft.runtime.models.settings import settings_by_agent
 from weft.runtime.tools.forms import Form, Validator, make_forms, validator_for
-from weft.spec.agents import IN_WORDS, Handoff, ModelSettings
+from weft.spec.agents import WORD_CONDITIONS, Handoff, ModelSettings
 from weft.spec.board import BoardAgent, ModelEngine
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import names
 from weft.spec.templates import references
-from weft.spec.tools import Tool, is_elsewhere
+from weft.spec.tools import Tool, is_outside_package
 from weft.spec.variables import ComputedSource, ExternalSource
 from weft.spec.workflow import WorkflowSpec, digest, plain
 
@@ -133,7 +133,7 @@ def link(
     _refuse_not_performed(spec, linking.kinds)
     functions = {
         tool.function: (
-            tool.file if is_elsewhere(tool) else str(PurePosixPath("tools") / tool.file),
+            tool.file if is_outside_package(tool) else str(PurePosixPath("tools") / tool.file),
             tool.function,
         )
         for tool in spec.tools
@@ -311,7 +311,7 @@ def _asked(rule: Handoff) -> Iterable[str]:
     """Return the variables of a condition; in words they stand in braces."""
     if rule.condition is None:
         return ()
-    if rule.condition_type in IN_WORDS:
+    if rule.condition_type in WORD_CONDITIONS:
         return (it.name for it in references(rule.condition))
     return names(parse_condition(rule.condition))
 

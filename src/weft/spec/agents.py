@@ -58,7 +58,7 @@ Ingredient: TypeAlias = Annotated[
 ]
 
 
-def estimate(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """Return about how many tokens a text takes."""
     return (len(text) + CHARACTERS_PER_TOKEN - 1) // CHARACTERS_PER_TOKEN
 
@@ -67,7 +67,7 @@ def estimate(text: str) -> int:
 CACHE_SEED: Final = "cache_seed"
 
 
-def _seed(value: object) -> str | None:
+def _seed_kind(value: object) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return "number"
     return "word" if value == CACHE_SEED else None
@@ -77,7 +77,7 @@ def _seed(value: object) -> str | None:
 Seed: TypeAlias = Annotated[
     Annotated[int, Tag("number")] | Annotated[Literal["cache_seed"], Tag("word")],
     Discriminator(
-        _seed,
+        _seed_kind,
         custom_error_type="seed",
         custom_error_message='a seed is a whole number, or "cache_seed"',
     ),
@@ -89,7 +89,7 @@ RESERVED: Final = frozenset(
 )
 
 
-def _beside_the_call(extra: JsonMap) -> JsonMap:
+def _refuse_reserved(extra: JsonMap) -> JsonMap:
     taken = sorted(RESERVED.intersection(extra))
     if taken:
         raise PydanticCustomError(
@@ -115,7 +115,7 @@ class ModelSettings(Part):
         default=None, description="A reply ends where one of these texts would begin."
     )
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = None
-    extra_body: Annotated[JsonMap, AfterValidator(_beside_the_call)] | None = Field(
+    extra_body: Annotated[JsonMap, AfterValidator(_refuse_reserved)] | None = Field(
         default=None,
         description="Keys that are sent as they are, for what a provider has beside; they win "
         "over the settings above.",
@@ -139,7 +139,7 @@ ConditionScope: TypeAlias = Literal["pre", "post"]
 ConditionType: TypeAlias = Literal["expression", "llm", "nearest"]
 
 #: The conditions that are words, and no expression over variables.
-IN_WORDS: Final = frozenset[ConditionType]({"llm", "nearest"})
+WORD_CONDITIONS: Final = frozenset[ConditionType]({"llm", "nearest"})
 
 
 class PromptSection(Part):

@@ -72,10 +72,10 @@ class Token:
 
     def __str__(self) -> str:
         """Show the token as it was found, for a message."""
-        return "the end" if self.kind == "end" else shown(self.text)
+        return "the end" if self.kind == "end" else quote_token(self.text)
 
 
-def shown(text: str) -> str:
+def quote_token(text: str) -> str:
     """Quote text for a message: short, and with invisible characters spelled out."""
     short = text if len(text) <= 30 else text[:27] + "..."
     plain = "".join(char if char.isprintable() else f"<U+{ord(char):04X}>" for char in short)
@@ -104,7 +104,7 @@ def _refusal(found: str, offset: int) -> ExpressionError:
     if found in ("'", '"'):
         message = f"the text that begins with {found} is never closed"
     else:
-        message = f"{shown(found)} is not part of a condition"
+        message = f"{quote_token(found)} is not part of a condition"
     fallback = _PLAIN_NAME if found.isalnum() else _ANYTHING_ELSE
     return ExpressionError(message, offset=offset, hint=_INSTEAD.get(found, fallback))
 
@@ -137,7 +137,7 @@ def string_of(token: Token) -> str:
             return chr(int(escape[1:], 16))
         if escape not in _ESCAPED:
             raise ExpressionError(
-                f"{shown(match.group())} is not an escape",
+                f"{quote_token(match.group())} is not an escape",
                 offset=token.offset + 1 + match.start(),
                 hint="write \\\\ for a backslash; other escapes: \\' \\\" \\n \\t \\r and \\u00e9",
             )

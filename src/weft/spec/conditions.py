@@ -224,39 +224,39 @@ def print_condition(condition: Condition) -> str:
     """Write a condition as text with the fewest parentheses that keep its tree."""
     match condition:
         case Name():
-            return _printed(condition)
+            return _print_operand(condition)
         case Compare(op, left, right):
-            return f"{_printed(left)} {op} {_printed(right)}"
+            return f"{_print_operand(left)} {op} {_print_operand(right)}"
         case Not(operand):
-            return f"not {_grouped(operand, (And, Or))}"
+            return f"not {_print_group(operand, (And, Or))}"
         case And(operands):
-            return " and ".join(_grouped(operand, (And, Or)) for operand in operands)
+            return " and ".join(_print_group(operand, (And, Or)) for operand in operands)
         case _:
-            return " or ".join(_grouped(operand, (Or,)) for operand in condition.operands)
+            return " or ".join(_print_group(operand, (Or,)) for operand in condition.operands)
 
 
-def _grouped(condition: Condition, looser: tuple[type, ...]) -> str:
+def _print_group(condition: Condition, looser: tuple[type, ...]) -> str:
     text = print_condition(condition)
     return f"({text})" if isinstance(condition, looser) else text
 
 
-def _printed(operand: Name | Value | ListOf) -> str:
+def _print_operand(operand: Name | Value | ListOf) -> str:
     match operand:
         case Name(name):
             return f"${{{name}}}" if name.lower() in KEYWORDS else name
         case ListOf(items):
-            return f"[{', '.join(map(_printed, items))}]"
+            return f"[{', '.join(map(_print_operand, items))}]"
         case Value(None):
             return "null"
         case Value(bool() as value):
             return "true" if value else "false"
         case Value(str() as value):
-            return _quoted(value)
+            return _quote(value)
         case _:
             return repr(operand.value)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     quote = "'" if '"' in text and "'" not in text else '"'
     escapes = {"\\": "\\\\", quote: f"\\{quote}", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
     return quote + "".join(escapes.get(char) or _visible(char) for char in text) + quote

@@ -98,7 +98,7 @@ class Part(BaseModel):
     )
 
 
-def _written_as(value: object) -> str | None:
+def _written_form(value: object) -> str | None:
     if isinstance(value, str):
         return "text"
     return "object" if isinstance(value, dict | Part) else None
@@ -107,7 +107,7 @@ def _written_as(value: object) -> str | None:
 #: Tells the members of a union apart of which one, tagged "text", is written as a text and the
 #: other, tagged "object", as an object: what is wrong is then said of the one that was meant.
 TEXT_OR_OBJECT: Final = Discriminator(
-    _written_as,
+    _written_form,
     custom_error_type="text_or_object",
     custom_error_message="expected text or an object",
 )

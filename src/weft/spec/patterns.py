@@ -75,7 +75,7 @@ def nearest_pattern(value: str) -> str | None:
     return nearest(value, [*PATTERN_BY_NAME, DEFAULT_PATTERN])
 
 
-def _meant(value: object) -> Pattern | None:
+def _find(value: object) -> Pattern | None:
     if not isinstance(value, str | int) or isinstance(value, bool):
         return None
     return find_pattern(value)
@@ -83,12 +83,12 @@ def _meant(value: object) -> Pattern | None:
 
 def _name(value: object) -> object:
     """Read name, title or number; what is no pattern is left for the model to refuse."""
-    pattern = _meant(value)
+    pattern = _find(value)
     return pattern.name if pattern else value
 
 
 def _title(value: object) -> object:
-    pattern = _meant(value)
+    pattern = _find(value)
     return pattern.title if pattern else value
 
 

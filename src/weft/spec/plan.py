@@ -26,7 +26,7 @@ GenerationMode: TypeAlias = Literal["text", "image", "video", "audio"]
 ShortText: TypeAlias = Annotated[str, StringConstraints(max_length=140)]
 
 
-def _legend(pattern_id: int, pattern_name: str) -> None:
+def _check_legend(pattern_id: int, pattern_name: str) -> None:
     """The legend is law: an id and a name that disagree cannot both be meant."""
     title = PATTERN_BY_ID[pattern_id].title
     if title != pattern_name:
@@ -37,19 +37,19 @@ def _legend(pattern_id: int, pattern_name: str) -> None:
         )
 
 
-class _Patterned(Part):
+class _WithPattern(Part):
     """Anything that names its pattern by id and by title."""
 
     pattern_id: int = Field(ge=1, le=9)
     pattern_name: PatternTitle
 
     @model_validator(mode="after")
-    def _agrees_with_legend(self) -> "_Patterned":
-        _legend(self.pattern_id, self.pattern_name)
+    def _agrees_with_legend(self) -> "_WithPattern":
+        _check_legend(self.pattern_id, self.pattern_name)
         return self
 
 
-class PlannedWorkflow(_Patterned):
+class PlannedWorkflow(_WithPattern):
     """One workflow of the selection."""
 
     name: Name
@@ -66,7 +66,7 @@ class PatternSelection(Part):
     workflows: tuple[PlannedWorkflow, ...] = Field(min_length=1)
 
 
-class StrategyModule(_Patterned):
+class StrategyModule(_WithPattern):
     """A part of the workflow with a purpose of its own."""
 
     module_name: Annotated[str, StringConstraints(pattern=r"^Module \d+: .+")]

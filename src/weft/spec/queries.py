@@ -69,11 +69,11 @@ def parse_query(query: Mapping[str, Json], depth: int = 0) -> AllOf:
     parts: list[QueryPart] = []
     for key, value in query.items():
         if key in ("$and", "$or"):
-            parts.append(_joined(key, value, depth))
+            parts.append(_parse_group(key, value, depth))
         elif key.startswith("$"):
-            raise _unknown(key, ("$and", "$or"))
+            raise _unknown_operator(key, ("$and", "$or"))
         else:
-            parts += _tests(key, value)
+            parts += _parse_tests(key, value)
     return AllOf(tuple(parts))
 
 
@@ -91,13 +91,13 @@ def equalities(query: Mapping[str, Json]) -> dict[str, Json]:
     return found
 
 
-def fits(part: QueryPart, document: Mapping[str, Json]) -> bool:
+def matches_query(part: QueryPart, document: Mapping[str, Json]) -> bool:
     """Tell whether a document is what a query looks for."""
     if isinstance(part, AllOf):
-        return all(fits(inner, document) for inner in part.parts)
+        return all(matches_query(inner, document) for inner in part.parts)
     if isinstance(part, AnyOf):
-        return any(fits(inner, document) for inner in part.parts)
-    return _holds(part.op, list(_values_at(document, part.field.split("."))), part.value)
+        return any(matches_query(inner, document) for inner in part.parts)
+    return _holds(part.op, list(_find_values(document, part.field.split("."))), part.value)
 
 
 def is_field(name: str) -> bool:
@@ -122,20 +122,20 @@ def kind_of(value: Json) -> str:
             return "object"
 
 
-def _values_at(value: Json, parts: list[str]) -> Iterator[Json]:
+def _find_values(value: Json, parts: list[str]) -> Iterator[Json]:
     """Yield what stands at a path; where it leads through a list, in each of its objects."""
     if not parts:
         yield value
     elif isinstance(value, Mapping):
         inside = cast("Mapping[str, Json]", value)
-        yield from _values_at(inside[parts[0]], parts[1:]) if parts[0] in inside else (_MISSING,)
+        yield from _find_values(inside[parts[0]], parts[1:]) if parts[0] in inside else (_MISSING,)
     elif isinstance(value, list):
         items = cast("list[Json]", value)
         for item in items:
             if isinstance(item, dict):
-                yield from _values_at(cast("Json", item), parts)
+                yield from _find_values(cast("Json", item), parts)
         if _PLACE.fullmatch(parts[0]) and int(parts[0]) < len(items):
-            yield from _values_at(items[int(parts[0])], parts[1:])
+            yield from _find_values(items[int(parts[0])], parts[1:])
     else:
         yield _MISSING
 
@@ -149,7 +149,7 @@ def _holds(op: Operator, found: list[Json], wanted: Json) -> bool:
         case "$in":
             return any(_holds("$eq", found, item) for item in cast("list[Json]", wanted))
         case _:
-            return any(_compares(op, value, wanted) for value in _with_items(found))
+            return any(_compare(op, value, wanted) for value in _with_items(found))
 
 
 def _with_items(values: list[Json]) -> Iterator[Json]:
@@ -159,11 +159,11 @@ def _with_items(values: list[Json]) -> Iterator[Json]:
             yield from cast("list[Json]", value)
 
 
-def _compares(op: Operator, found: Json, wanted: Json) -> bool:
+def _compare(op: Operator, found: Json, wanted: Json) -> bool:
     if found is _MISSING:
         return op == "$eq" and wanted is None
     if op == "$eq":
-        return _same(found, wanted)
+        return _equal(found, wanted)
     if kind_of(found) != kind_of(wanted):
         return False
     one, other = cast("float", found), cast("float", wanted)
@@ -178,21 +178,21 @@ def _compares(op: Operator, found: Json, wanted: Json) -> bool:
             return one <= other
 
 
-def _same(one: Json, other: Json) -> bool:
+def _equal(one: Json, other: Json) -> bool:
     """Tell whether two values are one; of objects, fields in another order make another object."""
     kind = kind_of(one)
     if kind != kind_of(other):
         return False
     if kind == "list":
         items, more = cast("list[Json]", one), cast("list[Json]", other)
-        return len(items) == len(more) and all(map(_same, items, more))
+        return len(items) == len(more) and all(map(_equal, items, more))
     if kind == "object":
         fields, others = cast("dict[str, Json]", one), cast("dict[str, Json]", other)
-        return list(fields) == list(others) and all(map(_same, fields.values(), others.values()))
+        return list(fields) == list(others) and all(map(_equal, fields.values(), others.values()))
     return one == other
 
 
-def _joined(key: str, value: Json, depth: int) -> QueryPart:
+def _parse_group(key: str, value: Json, depth: int) -> QueryPart:
     items = cast("list[Json]", value) if isinstance(value, list) else []
     if not items or not all(isinstance(item, dict) for item in items):
         raise ExpressionError(f"{key} is a list of queries", hint=f'write {{"{key}": [{{...}}]}}')
@@ -200,7 +200,7 @@ def _joined(key: str, value: Json, depth: int) -> QueryPart:
     return AllOf(parts) if key == "$and" else AnyOf(parts)
 
 
-def _tests(field: str, value: Json) -> list[FieldTest]:
+def _parse_tests(field: str, value: Json) -> list[FieldTest]:
     if not is_field(field):
         raise ExpressionError(f"{field!r} is no field", hint="write a name or a dotted path")
     compared = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
@@ -209,7 +209,7 @@ def _tests(field: str, value: Json) -> list[FieldTest]:
     tests: list[FieldTest] = []
     for op, wanted in compared.items():
         if op not in OPERATORS:
-            raise _unknown(op, OPERATORS)
+            raise _unknown_operator(op, OPERATORS)
         if op == "$in" and not isinstance(wanted, list):
             raise ExpressionError("$in compares with a list", hint='write {"$in": ["a", "b"]}')
         if op == "$exists" and not isinstance(wanted, bool):
@@ -220,7 +220,7 @@ def _tests(field: str, value: Json) -> list[FieldTest]:
     return tests
 
 
-def _unknown(op: str, known: tuple[str, ...]) -> ExpressionError:
+def _unknown_operator(op: str, known: tuple[str, ...]) -> ExpressionError:
     near = nearest(op, known)
     hint = f"did you mean {near}?" if near else f"available: {', '.join(known)}"
     return ExpressionError(f"a query has no {op}", hint=hint)

@@ -13,7 +13,7 @@ from weft.spec.variables import ServiceAuth
 Surface: TypeAlias = Literal["inline", "artifact"]
 
 
-def _addressed(value: object) -> object:
+def _check_addressee(value: object) -> object:
     """Refuse what names nobody; the pattern below says it to editors."""
     if isinstance(value, str) and not re.fullmatch(ADDRESSEE, value):
         raise PydanticCustomError(
@@ -26,7 +26,7 @@ ADDRESSEE: Final = r"^(user|role|group):\S(.*\S)?$"
 Addressee: TypeAlias = Annotated[
     str,
     StringConstraints(pattern=ADDRESSEE, max_length=200),
-    BeforeValidator(_addressed),
+    BeforeValidator(_check_addressee),
 ]
 #: Ends of a run beside the boundaries that triggers know: it starts, completes, or fails.
 RunPoint: TypeAlias = Literal["on_start", "on_complete", "on_fail"]
@@ -177,7 +177,7 @@ class LifecycleTool(Part):
 Tool: TypeAlias = Annotated[AgentTool | UiTool, Field(discriminator="tool_type")]
 
 
-def is_elsewhere(tool: Part) -> bool:
+def is_outside_package(tool: Part) -> bool:
     """Tell whether the code of a tool is no file of the package."""
     outside = isinstance(tool, AgentTool) and tool.file.startswith((INSTALLED, LOCAL))
     return outside or is_built_in(tool)

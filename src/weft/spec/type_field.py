@@ -11,14 +11,14 @@ from weft.spec.part import Name, Part
 from weft.spec.type_parser import (
     Member,
     Null,
-    hold,
-    join,
-    literal,
+    build_container,
+    build_literal,
+    build_union,
+    check_size,
     parse_member,
     parse_type,
-    shortened,
-    sized,
-    solid,
+    require_type,
+    shorten,
     too_deep,
 )
 from weft.spec.types import MAX_DEPTH, SPELLINGS, TypeExpr, print_type
@@ -39,7 +39,7 @@ def read_type(value: object) -> TypeExpr:
     >>> print_type(read_type({"type": "list", "items": {"type": "string"}}))
     'list[str]'
     """
-    return sized(solid(_read(value, 0), 0))
+    return check_size(require_type(_read(value, 0), 0))
 
 
 def _field_value(value: object) -> TypeExpr:
@@ -111,19 +111,17 @@ def _read_object(form: Mapping[object, object], level: int) -> Member:
         return parse_member(kind)
     word = SPELLINGS.get(kind.lower(), "")
     if len(keys) > 1 or keys[0] not in _OBJECT_KEYS.get(word, ()):
-        message = (
-            f"the key {shortened(str(keys[-1]))} does not belong to the type {shortened(kind)}"
-        )
+        message = f"the key {shorten(str(keys[-1]))} does not belong to the type {shorten(kind)}"
         raise ExpressionError(message, hint='write the type as text, for example "list[str]"')
     key, inner = str(keys[0]), form[keys[0]]
     if word in ("list", "dict", "optional"):
-        return hold(word, [_read_under(key, inner, level + 1)])
+        return build_container(word, [_read_under(key, inner, level + 1)])
     if not isinstance(inner, list) or not inner:
         raise ExpressionError(f"{key} must be a list with at least one item")
     items = enumerate(cast("list[object]", inner))
     if word == "literal":
-        return literal((item, 0) for _, item in items)
-    return join([_read_under(f"{key}[{index}]", item, level + 1) for index, item in items])
+        return build_literal((item, 0) for _, item in items)
+    return build_union([_read_under(f"{key}[{index}]", item, level + 1) for index, item in items])
 
 
 class ModelField(Part):

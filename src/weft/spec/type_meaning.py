@@ -58,8 +58,8 @@ def validation_error(type_: TypeExpr, value: Json, models: Models) -> str | None
     error = _Validation(models, {}).error(type_, value, 0)
     if error is None:
         return None
-    place = "".join(_step(step) for step in error.path).removeprefix(".")
-    return f"{error.text} at {_short(place, 80)}" if place else error.text
+    place = "".join(_print_step(step) for step in error.path).removeprefix(".")
+    return f"{error.text} at {_shorten(place, 80)}" if place else error.text
 
 
 def finite_values(type_: TypeExpr, limit: int = 16) -> tuple[Json, ...] | None:
@@ -78,7 +78,7 @@ def finite_values(type_: TypeExpr, limit: int = 16) -> tuple[Json, ...] | None:
 
 def references(type_: TypeExpr) -> tuple[str, ...]:
     """Return the models a type names, in order of first use."""
-    return tuple(dict.fromkeys(_names(type_)))
+    return tuple(dict.fromkeys(_referenced_names(type_)))
 
 
 def coerce_text(type_: TypeExpr, text: str, *, models: Models = NO_MODELS) -> Json:
@@ -94,40 +94,40 @@ def coerce_text(type_: TypeExpr, text: str, *, models: Models = NO_MODELS) -> Js
         case Scalar("bool") if text.strip().lower() in _BOOL_TEXTS:
             return _BOOL_TEXTS[text.strip().lower()]
         case Scalar("bool"):
-            raise _unfit(type_, "true or false")
+            raise _text_error(type_, "true or false")
         case Scalar("int") if _INT_TEXT.match(text.strip()):
             return int(text)
         case Scalar("float") if _FLOAT_TEXT.match(text.strip()) and math.isfinite(float(text)):
             return float(text)
         case Scalar("int" | "float"):
-            raise _unfit(type_, "a number, for example 30")
+            raise _text_error(type_, "a number, for example 30")
         case _:
             return _coerce_json(type_, text, models)
 
 
 def _coerce_json(type_: TypeExpr, text: str, models: Models) -> Json:
     try:
-        value = json.loads(text, parse_float=_finite, parse_constant=_finite)
+        value = json.loads(text, parse_float=_parse_finite, parse_constant=_parse_finite)
     except (ValueError, RecursionError):
         value = text
         if type_ == ANY:
-            raise _unfit(type_, "the value as JSON") from None
+            raise _text_error(type_, "the value as JSON") from None
     for candidate in (value, text):
         if validation_error(type_, candidate, models) is None:
             return candidate
     listed = isinstance(type_, LiteralOf)
-    raise _unfit(type_, "one of the listed values" if listed else "the value as JSON")
+    raise _text_error(type_, "one of the listed values" if listed else "the value as JSON")
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(text)
     return number
 
 
-def _unfit(type_: TypeExpr, form: str) -> ExpressionError:
-    message = f"the text does not fit the type {_short(print_type(type_), 80)}"
+def _text_error(type_: TypeExpr, form: str) -> ExpressionError:
+    message = f"the text does not fit the type {_shorten(print_type(type_), 80)}"
     return ExpressionError(message, hint=f"write {form}")
 
 
@@ -156,7 +156,7 @@ class _Validation:
             return _Error(f"nested more than {MAX_VALUE_DEPTH} levels deep")
         match type_:
             case Scalar() | LiteralOf():
-                return None if _fits_alone(type_, value) else _wrong(type_, value)
+                return None if _is_valid_scalar(type_, value) else _type_error(type_, value)
             case OptionalOf(of):
                 return None if value is None else self.error(of, value, depth)
             case UnionOf():
@@ -183,9 +183,9 @@ class _Validation:
             case Ref(name) if name not in self.models:
                 return _Error(f"the model {name} is not declared")
             case Ref(name) if isinstance(value, dict):
-                return _fields(self.models[name], cast("dict[str, Json]", value))
+                return _field_values(self.models[name], cast("dict[str, Json]", value))
             case _:
-                return _wrong(type_, value)
+                return _type_error(type_, value)
 
     def union(self, type_: UnionOf, value: Json, depth: int) -> _Error | None:
         """Report the member that comes closest: the one whose error lies deepest inside."""
@@ -194,24 +194,26 @@ class _Validation:
             error = self.error(member, value, depth)
             if error is None:
                 return None
-            if error != _wrong(member, value):
+            if error != _type_error(member, value):
                 close.append(error)
-        return max(close, key=lambda error: len(error.path), default=_wrong(type_, value))
+        return max(close, key=lambda error: len(error.path), default=_type_error(type_, value))
 
 
-def _fields(fields: Mapping[str, TypeExpr], value: dict[str, Json]) -> _Error | Iterator[_Inner]:
+def _field_values(
+    fields: Mapping[str, TypeExpr], value: dict[str, Json]
+) -> _Error | Iterator[_Inner]:
     for key in value:
         if key not in fields:
             near = nearest(str(key), fields)
             hint = f", did you mean {near}?" if near else ""
-            return _Error(f"unknown field {_short(str(key))}{hint}")
+            return _Error(f"unknown field {_shorten(str(key))}{hint}")
     for name, of in fields.items():
         if name not in value and not isinstance(of, OptionalOf):
             return _Error(f"the field {name} is missing")
     return ((key, fields[key], item) for key, item in value.items())
 
 
-def _fits_alone(type_: Scalar | LiteralOf, value: Json) -> bool:
+def _is_valid_scalar(type_: Scalar | LiteralOf, value: Json) -> bool:
     """Compare a value that has no parts."""
     match type_:
         case LiteralOf(values):
@@ -238,14 +240,14 @@ def _same(value: Json, listed: LiteralValue) -> bool:
     return value == listed and isinstance(value, bool) == isinstance(listed, bool)
 
 
-def _wrong(type_: TypeExpr, value: Json) -> _Error:
-    return _Error(f"expected {_short(print_type(type_), 80)}, got {_shown(value)}")
+def _type_error(type_: TypeExpr, value: Json) -> _Error:
+    return _Error(f"expected {_shorten(print_type(type_), 80)}, got {_show(value)}")
 
 
-def _shown(value: Json) -> str:
+def _show(value: Json) -> str:
     match value:
         case None | bool() | float() | str():
-            return _short(json.dumps(value, ensure_ascii=False))
+            return _shorten(json.dumps(value, ensure_ascii=False))
         case int():
             return str(value) if abs(value) < 10**MAX_DIGITS else "a very long number"
         case list():
@@ -256,25 +258,25 @@ def _shown(value: Json) -> str:
             return f"a {type(value).__name__}, which JSON cannot hold"
 
 
-def _short(text: str, limit: int = 40) -> str:
+def _shorten(text: str, limit: int = 40) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-def _step(step: str | int) -> str:
+def _print_step(step: str | int) -> str:
     if isinstance(step, int):
         return f"[{step}]"
     return f".{step}" if _PLAIN_KEY.match(step) else f"[{json.dumps(step, ensure_ascii=False)}]"
 
 
-def _names(type_: TypeExpr) -> Iterator[str]:
+def _referenced_names(type_: TypeExpr) -> Iterator[str]:
     match type_:
         case Ref(name):
             yield name
         case ListOf(of) | DictOf(of) | OptionalOf(of):
-            yield from _names(of)
+            yield from _referenced_names(of)
         case UnionOf(members):
             for member in members:
-                yield from _names(member)
+                yield from _referenced_names(member)
         case _:
             pass
 
@@ -303,7 +305,7 @@ _SCALAR_SCHEMAS: Final = {"str": "string", "int": "integer", "float": "number", 
 def json_schema(type_: TypeExpr, models: Models) -> dict[str, object]:
     """Write a type as JSON Schema 2020-12; the models it reaches stand under $defs, by name."""
     schema: dict[str, object] = {"$schema": _SCHEMA_URI, **_schema(type_)}
-    reached = _reached(type_, models)
+    reached = _reachable_models(type_, models)
     if reached:
         schema["$defs"] = {name: _model_schema(models[name]) for name in sorted(reached)}
     return schema
@@ -338,7 +340,7 @@ def _model_schema(fields: Mapping[str, TypeExpr]) -> dict[str, object]:
     }
 
 
-def _reached(type_: TypeExpr, models: Models) -> set[str]:
+def _reachable_models(type_: TypeExpr, models: Models) -> set[str]:
     """Collect the models a type needs, also through other models."""
     reached: set[str] = set()
     waiting = list(references(type_))

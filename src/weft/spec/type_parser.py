@@ -40,7 +40,7 @@ class Null:
 Member: TypeAlias = TypeExpr | Null
 
 
-def solid(part: Member, offset: int) -> TypeExpr:
+def require_type(part: Member, offset: int) -> TypeExpr:
     """Refuse `null` where a type must stand."""
     if isinstance(part, Null):
         hint = "write optional[T], or T | null"
@@ -48,7 +48,7 @@ def solid(part: Member, offset: int) -> TypeExpr:
     return part
 
 
-def sized(type_: TypeExpr) -> TypeExpr:
+def check_size(type_: TypeExpr) -> TypeExpr:
     """Refuse a type whose normal form is too large to be read back."""
     if _depth(type_) > MAX_DEPTH:
         raise too_deep()
@@ -67,12 +67,12 @@ def too_long() -> ExpressionError:
     return _too_large(f"longer than {MAX_LENGTH} characters", 0)
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Cut text that is too long to be repeated in a message."""
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def join(parts: Iterable[tuple[Member, int]]) -> Member:
+def build_union(parts: Iterable[tuple[Member, int]]) -> Member:
     """Bring the members of a union to the normal form; a single member is that type itself."""
     members: dict[Member, None] = {}
     nullable = False
@@ -81,7 +81,7 @@ def join(parts: Iterable[tuple[Member, int]]) -> Member:
         nullable = nullable or inner is not part
         for member in inner.members if isinstance(inner, UnionOf) else (inner,):
             if member in members:
-                raise _twice(_printed(member), "union", offset)
+                raise _duplicate(_print_member(member), "union", offset)
             members[member] = None
     types = tuple(member for member in members if not isinstance(member, Null))
     if not types:
@@ -90,26 +90,26 @@ def join(parts: Iterable[tuple[Member, int]]) -> Member:
     return OptionalOf(body) if nullable or len(types) < len(members) else body
 
 
-def literal(values: Iterable[tuple[object, int]]) -> LiteralOf:
+def build_literal(values: Iterable[tuple[object, int]]) -> LiteralOf:
     """Build a literal from values that may still be of any kind."""
     kept: dict[str, LiteralValue] = {}
     for value, offset in values:
         checked = _literal_value(value, offset)
         key = json.dumps(checked)
         if key in kept:
-            raise _twice(key, "literal", offset)
+            raise _duplicate(key, "literal", offset)
         kept[key] = checked
     return LiteralOf(tuple(kept.values()))
 
 
-def hold(word: str, args: Sequence[tuple[Member, int]]) -> Member:
+def build_container(word: str, args: Sequence[tuple[Member, int]]) -> Member:
     """Build what `word[args]` stands for."""
     if word == "union":
-        return join(args)
+        return build_union(args)
     if len(args) > 1:
         hint = f"for either of two types write {word}[A | B]"
         raise ExpressionError(f"{word} takes one type", offset=args[1][1], hint=hint)
-    inner = solid(*args[0])
+    inner = require_type(*args[0])
     if word == "list":
         return ListOf(inner)
     if word == "dict":
@@ -132,12 +132,12 @@ def _too_large(fact: str, offset: int) -> ExpressionError:
     return ExpressionError(message, offset=offset, hint=hint)
 
 
-def _printed(part: Member) -> str:
+def _print_member(part: Member) -> str:
     return "null" if isinstance(part, Null) else print_type(part)
 
 
-def _twice(text: str, where: str, offset: int) -> ExpressionError:
-    message = f"{shortened(text)} stands twice in the {where}"
+def _duplicate(text: str, where: str, offset: int) -> ExpressionError:
+    message = f"{shorten(text)} stands twice in the {where}"
     return ExpressionError(message, offset=offset, hint="take one of them away")
 
 
@@ -189,7 +189,7 @@ def parse_type(text: str) -> TypeExpr:
     >>> parse_type("string | null")
     OptionalOf(of=Scalar(name='str'))
     """
-    return solid(parse_member(text), 0)
+    return require_type(parse_member(text), 0)
 
 
 @lru_cache(maxsize=2048)
@@ -198,7 +198,7 @@ def parse_member(text: str) -> Member:
     if len(text) > MAX_LENGTH:
         raise too_long()
     part = _Parser(text).whole()
-    return part if isinstance(part, Null) else sized(part)
+    return part if isinstance(part, Null) else check_size(part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +243,7 @@ class _Parser:
         parts = [self.single(level)]
         while self.accept("|"):
             parts.append(self.single(level))
-        return join(parts), start
+        return build_union(parts), start
 
     def single(self, level: int) -> tuple[Member, int]:
         token = self.take()
@@ -251,18 +251,18 @@ class _Parser:
             raise _unexpected(token, "a type")
         opening = self.next.offset
         if not self.accept("["):
-            return _named(token), token.offset
+            return _read_name(token), token.offset
         word = SPELLINGS.get(token.text.lower())
         if word not in _HOLDERS:
-            _named(token)
+            _read_name(token)
             hint = _LISTED if token.text.lower() in _CHOICES else None
-            message = f"{shortened(token.text)} takes no brackets"
+            message = f"{shorten(token.text)} takes no brackets"
             raise ExpressionError(message, offset=opening, hint=hint)
         return self.held(word, level), token.offset
 
     def held(self, word: str, level: int) -> Member:
         if word == "literal":
-            return literal(self.listed(self.value))
+            return build_literal(self.listed(self.value))
         args = self.listed(lambda: self.union(level + 1))
         if word == "dict" and len(args) == 2:
             # Python writes the type of the keys too.
@@ -270,7 +270,7 @@ class _Parser:
             if key != Scalar("str"):
                 message = "the keys of a dict are always text"
                 raise ExpressionError(message, offset=offset, hint="write dict[T]")
-        return hold(word, args)
+        return build_container(word, args)
 
     def listed(self, read: Callable[[], _Item]) -> list[_Item]:
         items = [read()]
@@ -283,7 +283,7 @@ class _Parser:
     def value(self) -> tuple[object, int]:
         token = self.take()
         if token.kind == "text":
-            return _unquoted(token.text), token.offset
+            return _unquote(token.text), token.offset
         if token.kind == "number":
             # Cut, so that a number of any length converts: what is left is still too long.
             return int(token.text[: MAX_DIGITS + 2]), token.offset
@@ -293,7 +293,7 @@ class _Parser:
         return constants[token.text.lower()], token.offset
 
 
-def _named(token: _Token) -> Member:
+def _read_name(token: _Token) -> Member:
     """Find the meaning of a name without brackets."""
     name = token.text
     word = word_of(name)
@@ -307,10 +307,10 @@ def _named(token: _Token) -> Member:
     near = nearest(name, SPELLINGS)
     hint = f"did you mean {SPELLINGS[near]}?" if near else "a model is named like MyModel"
     hint = _LISTED if name.lower() in _CHOICES else hint
-    raise ExpressionError(f'"{shortened(name)}" is not a type', offset=token.offset, hint=hint)
+    raise ExpressionError(f'"{shorten(name)}" is not a type', offset=token.offset, hint=hint)
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     """Take the quotes off, by way of JSON, which knows one kind of quotes only."""
     swaps = {"\\'": "'", '"': '\\"'}
     body = re.sub(r'\\.|"', lambda found: swaps.get(found[0], found[0]), text[1:-1])
@@ -318,7 +318,7 @@ def _unquoted(text: str) -> str:
 
 
 def _unexpected(token: _Token, wanted: str) -> ExpressionError:
-    found = "the end" if token.kind == "end" else shortened(token.text)
+    found = "the end" if token.kind == "end" else shorten(token.text)
     message, hint = f"expected {wanted}, found {found}", None
     if token.kind == "other" and token.text in "\"'":
         message = "this text has no closing quote, or an unknown escape after a backslash"

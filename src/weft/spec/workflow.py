@@ -65,8 +65,8 @@ def plain(part: Part) -> dict[str, JsonValue]:
     data: dict[str, JsonValue] = {}
     for slot in _slots(type(part)):
         value = cast("_Declared", getattr(part, slot.attribute))
-        if slot.always or not _same(value, slot.default):
-            data[slot.key] = _data(value)
+        if slot.always or not _equals_default(value, slot.default):
+            data[slot.key] = _plain_value(value)
     return data
 
 
@@ -81,7 +81,7 @@ def digest(spec: WorkflowSpec, code: Mapping[str, bytes]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Slot:
+class _FieldSlot:
     """A field as the writer sees it."""
 
     attribute: str
@@ -91,9 +91,9 @@ class _Slot:
 
 
 @cache
-def _slots(model: type[Part]) -> tuple[_Slot, ...]:
+def _slots(model: type[Part]) -> tuple[_FieldSlot, ...]:
     return tuple(
-        _Slot(
+        _FieldSlot(
             attribute=name,
             key=field.alias or name,
             default=field.default,
@@ -108,19 +108,19 @@ def _is_tag(field: FieldInfo) -> bool:
     return get_origin(field.annotation) is Literal and len(get_args(field.annotation)) == 1
 
 
-def _same(value: object, default: object) -> bool:
+def _equals_default(value: object, default: object) -> bool:
     """Equality that keeps true apart from 1 and 1 from 1.0, as JSON does."""
     return type(value) is type(default) and value == default
 
 
-def _data(value: _Declared) -> JsonValue:
+def _plain_value(value: _Declared) -> JsonValue:
     match value:
         case Part():
             return cast("JsonValue", plain(value))
         case tuple() | list():
-            return [_data(item) for item in value]
+            return [_plain_value(item) for item in value]
         case dict():
-            return {key: _data(item) for key, item in value.items()}
+            return {key: _plain_value(item) for key, item in value.items()}
         case None | str() | int() | float():
             return value
         case datetime():

@@ -32,29 +32,29 @@ class Audience:
 
     def hears(self, agent: str, text: str) -> bool:
         """Tell whether users see what an agent has said."""
-        return self._speaks(agent) and not _any(self._signs.get(agent, ()), text)
+        return self._speaks(agent) and not _matches_any(self._signs.get(agent, ()), text)
 
-    def hears_at_once(self, agent: str) -> bool:
+    def sees_while_streaming(self, agent: str) -> bool:
         """Tell whether users see the words of an agent whatever they turn out to be."""
         return self._speaks(agent) and agent not in self._signs
 
     def _speaks(self, agent: str) -> bool:
-        return not self._is_silent and self.may_hear(agent)
+        return not self._is_silent and self.sees_agent(agent)
 
-    def may_hear(self, agent: str) -> bool:
+    def sees_agent(self, agent: str) -> bool:
         """Tell whether users see an agent at all."""
         return self._visible is None or agent in self._visible
 
-    def is_asked(self, addressee: str) -> bool:
+    def is_addressed(self, addressee: str) -> bool:
         """Tell whether a question is for this user; without an addressee, it is."""
         return addressee in self._addresses
 
-    def hears_user(self, text: str) -> bool:
+    def sees_user_text(self, text: str) -> bool:
         """Tell whether users see what one of them has said."""
-        return not _any(self._own_signs, text)
+        return not _matches_any(self._own_signs, text)
 
 
-def _any(signs: Iterable[Matches], text: str) -> bool:
+def _matches_any(signs: Iterable[Matches], text: str) -> bool:
     return any(matches(text) for matches in signs)
 
 

@@ -20,7 +20,7 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.engine.events.codec import encode
-from weft.inspect.variables import UNSHOWN, is_secret
+from weft.inspect.variables import HIDDEN_VALUE, is_secret
 from weft.runtime.models.replies import reading
 from weft.runtime.runs.live_stream import ToolProgress
 from weft.runtime.workflow import Workflow
@@ -52,7 +52,7 @@ USER_FIELDS: Final[dict[str, frozenset[str]]] = {
 
 def event_data(event: Event, run: str, workflow: Workflow) -> dict[str, Any]:
     """Return an event for an operator: all of it but the values of secret variables."""
-    return _shaped(event, run, from_json(encode(_without_secrets(event.data, workflow))))
+    return _envelope(event, run, from_json(encode(_without_secrets(event.data, workflow))))
 
 
 def user_event_data(
@@ -64,38 +64,38 @@ def user_event_data(
     if allowed is None or data is None:
         return None
     fields: dict[str, Any] = from_json(encode(_without_secrets(data, workflow)))
-    return _shaped(event, run, {name: value for name, value in fields.items() if name in allowed})
+    return _envelope(event, run, {name: value for name, value in fields.items() if name in allowed})
 
 
 def _for_user(event: Event, workflow: Workflow, audience: Audience) -> EventData | None:
     """Return what users see of an event; None for what hidden agents do and for mere signs."""
     match event.data:
         case TurnStarted(agent=agent) | TurnEnded(agent=agent):
-            return event.data if audience.may_hear(agent) else None
+            return event.data if audience.sees_agent(agent) else None
         case ModelReplied(text=text, shown=shown) as reply:
             agent = event.actor.removeprefix("agent:")
             words = text if shown is None else shown
             heard = words.strip() and audience.hears(agent, text)
             return replace(reply, text=words) if heard else None
         case MessageSent(agent=agent, text=text) as sent:
-            words = read_as(workflow, agent, text)
+            words = readable_text(workflow, agent, text)
             return replace(sent, text=words) if words and audience.hears(agent, text) else None
         case Joined(name=name, text=text):
             # What members said is shown as they say it; only a function says something of its own.
             group = workflow.compiled.groups.get(name)
             merged = text is not None and group is not None and group.merge == "custom"
-            return event.data if merged and audience.may_hear(name) else None
+            return event.data if merged and audience.sees_agent(name) else None
         case RequestOpened(addressee=addressee) as asked:
-            return asked if audience.is_asked(addressee) else replace(asked, payload=None)
+            return asked if audience.is_addressed(addressee) else replace(asked, payload=None)
         case RequestAnswered(user=user) as answer if user != audience.user:
             return replace(answer, value=None)
         case RequestAnswered(value=str(text)):
-            return event.data if audience.hears_user(text) else None
+            return event.data if audience.sees_user_text(text) else None
         case _:
             return event.data
 
 
-def read_as(workflow: Workflow, agent: str, text: str) -> str:
+def readable_text(workflow: Workflow, agent: str, text: str) -> str:
     """Return what a person reads of what an agent says after its hooks; empty for nothing."""
     words = reading(workflow, agent, text)
     words = text if words is None else words
@@ -113,7 +113,7 @@ def progress_data(progress: ToolProgress) -> dict[str, Any]:
     }
 
 
-def _shaped(event: Event, run: str, data: dict[str, Any]) -> dict[str, Any]:
+def _envelope(event: Event, run: str, data: dict[str, Any]) -> dict[str, Any]:
     return {
         "v": VERSION,
         "seq": event.seq,
@@ -130,10 +130,10 @@ def _shaped(event: Event, run: str, data: dict[str, Any]) -> dict[str, Any]:
 def _without_secrets(data: EventData, workflow: Workflow) -> EventData:
     match data:
         case VariableSet(name=name) if is_secret(workflow, name):
-            return replace(data, value=UNSHOWN)
+            return replace(data, value=HIDDEN_VALUE)
         case RunStarted(values=values):
             kept = {
-                name: UNSHOWN if is_secret(workflow, name) else value
+                name: HIDDEN_VALUE if is_secret(workflow, name) else value
                 for name, value in values.items()
             }
             return replace(data, values=kept)

@@ -15,7 +15,7 @@ from weft.engine.events import ToolRequest
 from weft.engine.log import Log
 from weft.engine.state import Message, State
 from weft.ports.model import ToolSchema
-from weft.spec.agents import estimate
+from weft.spec.agents import estimate_tokens
 from weft.spec.workflow import WorkflowSpec
 
 SPEC = WorkflowSpec.model_validate(
@@ -172,7 +172,7 @@ def test_the_newest_fits_whatever_its_size_and_older_is_left_out():
 
 
 def test_tokens_are_estimated_upwards():
-    assert [estimate("x" * length) for length in (0, 1, 4, 5)] == [0, 1, 1, 2]
+    assert [estimate_tokens("x" * length) for length in (0, 1, 4, 5)] == [0, 1, 1, 2]
 
 
 @st.composite
@@ -276,6 +276,6 @@ def test_budget_counts_like_estimate():
         lines = ["abc", "", "defgh", "i" * 9]
         kept = fitting_lines("[H]", lines, tokens)
         whole = "\n".join(("[H]", *kept))
-        assert not kept or estimate(whole) <= tokens
+        assert not kept or estimate_tokens(whole) <= tokens
         more = "\n".join(("[H]", *lines[: len(kept) + 1]))
-        assert kept == lines or estimate(more) > tokens
+        assert kept == lines or estimate_tokens(more) > tokens

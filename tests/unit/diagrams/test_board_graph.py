@@ -4,7 +4,7 @@ import pytest
 
 from weft.diagrams import draw
 from weft.diagrams.graph import graph
-from weft.diagrams.nodes import Edge, Node, reached
+from weft.diagrams.nodes import Edge, Node, reachable_keys
 from weft.errors import UsageError
 from weft.spec.workflow import WorkflowSpec
 
@@ -56,7 +56,7 @@ def test_artifacts_lead_from_who_publishes_them_to_whom_they_wake():
         Node("agent:A", "agent", "A", "worker"),
         Node("agent:B", "agent", "B", "worker", ("publishes Issue",)),
     )
-    assert reached(drawn) == ["start", "agent:A", "agent:B"]
+    assert reachable_keys(drawn) == ["start", "agent:A", "agent:B"]
 
 
 def test_an_agent_that_may_wake_itself_does():
@@ -93,7 +93,7 @@ def test_the_clock_is_where_scheduled_agents_begin(schedule, words):
         Edge("agent:A", "agent:B", "artifact", "Lead"),
     )
     assert drawn.nodes[0] == Node("clock:A", "start", "clock", "wakes by its schedule")
-    assert reached(drawn) == ["clock:A", "agent:A", "agent:B"]
+    assert reachable_keys(drawn) == ["clock:A", "agent:A", "agent:B"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import pytest
 from weft.diagrams.ascii import ascii_graph
 from weft.diagrams.graph import graph
 from weft.diagrams.mermaid import mermaid_graph
-from weft.diagrams.nodes import Edge, Node, reached
+from weft.diagrams.nodes import Edge, Node, reachable_keys
 from weft.diagrams.svg_graph import svg_graph
 from weft.spec.workflow import WorkflowSpec
 
@@ -224,4 +224,4 @@ def test_what_is_reached_comes_nearest_first():
         "Lost",
         handoffs=[rule("A", "C", "x"), rule("A", "B"), rule("B", "C"), rule("C", "A")],
     )
-    assert reached(graph(spec)) == ["start", "agent:A", "agent:C", "agent:B"]
+    assert reachable_keys(graph(spec)) == ["start", "agent:A", "agent:C", "agent:B"]

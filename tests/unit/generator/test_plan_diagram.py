@@ -19,7 +19,7 @@ from support.plan_play import (
 )
 from weft.diagrams import draw
 from weft.diagrams.mermaid import mermaid_graph, mermaid_sequence
-from weft.diagrams.nodes import Edge, Graph, Node, NodeKind, shown
+from weft.diagrams.nodes import Edge, Graph, Node, NodeKind, short_label
 from weft.diagrams.sequence import Block, Branch, Message, Note, Participant, Sequence
 from weft.errors import UsageError
 from weft.generator.diagram import plan_drawing
@@ -57,7 +57,7 @@ def parsed(diagrams: list[str]) -> list[Read]:
 
 def speaking(text: str) -> Sequence:
     """Return a sequence that says a text wherever one can stand."""
-    text = shown(text)
+    text = short_label(text)
     said = (Message("a", "b", text), Message("b", "a", text, before=True), Note("a", text))
     blocks = [
         Block("alt", (Branch(text, said), Branch(text, said))),
@@ -73,12 +73,12 @@ def test_mermaid_reads_every_text_as_it_was_meant():
     found = parsed([mermaid_sequence(speaking(text)) for text in TEXTS])
     for text, read in zip(TEXTS, found, strict=True):
         # A title, two participants, 3 + 6 * 3 messages and notes, 6 branches and the legend.
-        assert read.texts == (shown(text),) * (3 + 3 + 18 + 6 + 1), text
+        assert read.texts == (short_label(text),) * (3 + 3 + 18 + 6 + 1), text
 
 
 def test_mermaid_reads_every_text_of_a_graph_as_it_was_meant():
     kinds: tuple[NodeKind, ...] = get_args(NodeKind)
-    said = [shown(text) for text in TEXTS]
+    said = [short_label(text) for text in TEXTS]
 
     def drawn(text: str) -> str:
         nodes = tuple(Node(kind, kind, text) for kind in kinds)
@@ -107,7 +107,9 @@ def test_mermaid_reads_random_texts_as_they_were_meant():
 
     collect()
     found = parsed([mermaid_sequence(speaking(text)) for text in texts])
-    assert all(set(read.texts) == {shown(text)} for text, read in zip(texts, found, strict=True))
+    assert all(
+        set(read.texts) == {short_label(text)} for text, read in zip(texts, found, strict=True)
+    )
 
 
 def test_mermaid_says_what_does_not_parse():

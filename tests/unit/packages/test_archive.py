@@ -6,9 +6,9 @@ from zipfile import ZipFile
 import pytest
 
 from weft.errors import DeclarationError, PackageError
-from weft.ids import is_passed_over, name_error, segment_error
+from weft.ids import is_ignored_file, name_error, segment_error
 from weft.packages import folder as folder_walk
-from weft.packages.archive.exporting import RECORD, backup_of, clash, export_package
+from weft.packages.archive.exporting import RECORD, export_package, find_clash, free_backup_name
 from weft.packages.archive.importing import compare, import_package
 from weft.packages.folder import MAX_FILES, read_files
 from weft.packages.reader import read_package
@@ -391,7 +391,7 @@ def test_force_keeps_the_former_folder(package, workspace, tmp_path):
     assert files_of(folder) == tree(package)
     write(folder, "README.md", "mine again\n")
     again = import_package(archive, workspace, force=True)
-    assert again.backup == backup_of(folder).with_name("Desk.2.bak")
+    assert again.backup == free_backup_name(folder).with_name("Desk.2.bak")
     assert again.backup.is_dir()
 
 
@@ -507,16 +507,16 @@ def test_the_name_of_a_package_has_no_slash():
 
 
 def test_names_that_could_be_one_file_clash():
-    assert clash(["a", "b/c", "b/d"]) is None
-    assert clash(["a", "a"]) == ("a", "a")
-    assert clash(["Tools/x.py", "tools/X.py"]) == ("Tools/x.py", "tools/X.py")
-    assert clash(["\u00e9", "e\u0301"]) == ("\u00e9", "e\u0301")
-    assert clash(["A/b/c", "a"]) == ("a", "A/b/c")
+    assert find_clash(["a", "b/c", "b/d"]) is None
+    assert find_clash(["a", "a"]) == ("a", "a")
+    assert find_clash(["Tools/x.py", "tools/X.py"]) == ("Tools/x.py", "tools/X.py")
+    assert find_clash(["\u00e9", "e\u0301"]) == ("\u00e9", "e\u0301")
+    assert find_clash(["A/b/c", "a"]) == ("a", "A/b/c")
 
 
 def test_leftovers_are_told_by_their_names():
-    assert all(map(is_passed_over, (".x", "#x#", "x~", "x.SWP", "__pycache__", "desktop.ini")))
-    assert not any(map(is_passed_over, ("x", "#x", "x.py", "backup")))
+    assert all(map(is_ignored_file, (".x", "#x#", "x~", "x.SWP", "__pycache__", "desktop.ini")))
+    assert not any(map(is_ignored_file, ("x", "#x", "x.py", "backup")))
 
 
 # Comparison

@@ -19,7 +19,7 @@ def rewritten(stem, data):
 def origin(stem, data, path):
     """Return where in the author's file a value of the rewritten data stood."""
     declared = open_document(f"{stem}.json", read_text(f"{stem}.json", dump(data, "json")), stem)
-    return declared.rewrite.came_from(path)
+    return declared.rewrite.origin_path(path)
 
 
 def source(**entry):

@@ -124,7 +124,7 @@ def test_a_bracket_left_open_is_named():
 def test_the_list_of_faults_is_bounded():
     found = load("[" + "x," * 1000 + "1]").errors
     assert len(found) == MAX_ERRORS + 1
-    assert found[-1].message == "the file has more faults than are listed"
+    assert found[-1].message == "the file has more errors than are listed"
 
 
 def test_every_duplicate_key_is_reported_with_both_places():

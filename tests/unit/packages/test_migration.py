@@ -8,7 +8,7 @@ from support import seed_examples as seed
 from weft.errors import PackageError
 from weft.findings import SetValue
 from weft.packages.archive.staging import replace_files
-from weft.packages.edit.migration import carry_out, plan_migration, respelling_edits
+from weft.packages.edit.migration import plan_migration, respelling_edits, write_migrations
 from weft.packages.reader import open_document, read_package
 from weft.packages.text.documents import dump, read_text
 
@@ -71,7 +71,7 @@ def test_empty_lists_by_kind_are_read_and_rewritten(folder):
     lists = {"environment_variables": [], "derived_variables": []}
     (folder / "context_variables.json").write_text(json.dumps(lists))
     assert read_package(folder).spec.variables == {}
-    carry_out([plan_migration(folder)])
+    write_migrations([plan_migration(folder)])
     written = json.loads((folder / "context_variables.json").read_text())
     assert written["context_variables"] == {"definitions": {}}
 
@@ -174,7 +174,7 @@ def bare(folder, name, text):
     assert "SCHEMA010" in {it.code for it in read_package(folder).findings}
     before = read_package(folder).spec
     migration = plan_migration(folder)
-    carry_out([migration])
+    write_migrations([migration])
     after = read_package(folder)
     assert (after.spec, after.findings) == (before, ())
     assert plan_migration(folder).texts == {}
@@ -280,7 +280,7 @@ def test_every_example_means_the_same_afterwards(folder, stem, data, form):
     (folder / f"{stem}.json").unlink(missing_ok=True)
     (folder / f"{stem}.{form}").write_text(dump(data, form))
     before = read_package(folder)
-    carry_out([plan_migration(folder)])
+    write_migrations([plan_migration(folder)])
     after = read_package(folder)
     assert after.spec == before.spec
     assert "SCHEMA010" not in {it.code for it in after.findings}

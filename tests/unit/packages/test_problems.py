@@ -4,8 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from weft.packages.edit.rewrite import Rewrite
-from weft.packages.problems import problems
-from weft.packages.reader import without_unknown
+from weft.packages.problems import find_problems
+from weft.packages.reader import drop_unknown_keys
 from weft.spec.agents import ModelSettings
 from weft.spec.part import Part
 from weft.spec.tools import LifecycleTool, McpServer
@@ -26,7 +26,7 @@ class Whole(Part):
 def test_members_of_a_union_without_tags_are_all_named():
     with pytest.raises(ValidationError) as caught:
         Whole.model_validate({"either": {"x": "text"}}, strict=True)
-    found = {(it.code, it.path) for it in problems(caught.value, Whole)}
+    found = {(it.code, it.path) for it in find_problems(caught.value, Whole)}
     assert ("SCHEMA007", ("either", "Left", "x")) in found
     assert ("SCHEMA009", ("either", "Right", "y")) in found
 
@@ -35,9 +35,9 @@ def test_a_key_that_only_one_member_of_a_union_does_not_know_is_kept():
     data = {"either": {"x": "text"}}
     with pytest.raises(ValidationError) as caught:
         Whole.model_validate(data, strict=True)
-    unknown = [it for it in problems(caught.value, Whole) if it.code == "SCHEMA008"]
+    unknown = [it for it in find_problems(caught.value, Whole) if it.code == "SCHEMA008"]
     assert [it.path for it in unknown] == [("either", "Right", "x")]
-    assert without_unknown(Rewrite(data, {}), unknown, ()) is False
+    assert drop_unknown_keys(Rewrite(data, {}), unknown, ()) is False
     assert data == {"either": {"x": "text"}}
 
 
@@ -56,6 +56,6 @@ def test_what_fits_no_member_of_a_union_is_one_problem(model, data, path, messag
     whole = {McpServer: {"name": "m"}, LifecycleTool: {"file": "a.py", "function": "f"}}
     with pytest.raises(ValidationError) as caught:
         model.model_validate({**whole.get(model, {}), **data}, strict=True)
-    (found,) = problems(caught.value, model)
+    (found,) = find_problems(caught.value, model)
     assert found.path == path
     assert found.message.startswith(message)

@@ -253,7 +253,7 @@ def test_the_number_of_values_is_limited(monkeypatch):
 def test_the_list_of_faults_is_bounded():
     found = parse("\n".join(f"{n}: x" for n in range(100))).errors
     assert len(found) == MAX_ERRORS + 1
-    assert found[-1].message == "the file has more faults than are listed"
+    assert found[-1].message == "the file has more errors than are listed"
 
 
 def test_the_index_gives_the_span_of_keys_and_values():

@@ -9,8 +9,8 @@ from weft.spec.queries import (
     AnyOf,
     FieldTest,
     equalities,
-    fits,
     is_field,
+    matches_query,
     parse_query,
 )
 
@@ -65,7 +65,7 @@ def test_a_query_has_a_depth():
     query: dict[str, object] = {"a": 1}
     for _ in range(MAX_DEPTH):
         query = {"$and": [query]}
-    assert fits(parse_query(query), {"a": 1})
+    assert matches_query(parse_query(query), {"a": 1})
     with pytest.raises(ExpressionError, match="more than 8 levels deep"):
         parse_query({"$or": [query]})
 
@@ -188,4 +188,4 @@ DOCUMENT = {
     ],
 )
 def test_what_fits(query, expected):
-    assert fits(parse_query(query), DOCUMENT) is expected
+    assert matches_query(parse_query(query), DOCUMENT) is expected

@@ -29,7 +29,7 @@ def test_all_agents_are_seen_unless_some_are_named():
     assert audience().hears("A", "hi")
     named = audience(visual_agents=["B"])
     assert (named.hears("A", "hi"), named.hears("B", "hi")) == (False, True)
-    assert (named.hears_at_once("A"), named.hears_at_once("B")) == (False, True)
+    assert (named.sees_while_streaming("A"), named.sees_while_streaming("B")) == (False, True)
 
 
 def test_an_agents_sign_is_not_shown():
@@ -37,13 +37,13 @@ def test_an_agents_sign_is_not_shown():
     assert [seen.hears("A", it) for it in ("done", "well done")] == [False, True]
     assert seen.hears("B", "done")
     # What it will say is not known while it speaks.
-    assert (seen.hears_at_once("A"), seen.hears_at_once("B")) == (False, True)
-    assert seen.hears_user("done")
+    assert (seen.sees_while_streaming("A"), seen.sees_while_streaming("B")) == (False, True)
+    assert seen.sees_user_text("done")
 
 
 def test_a_users_sign_is_not_shown():
     seen = audience(sign("user_text", "/reset", ui_hidden=True))
-    assert [seen.hears_user(it) for it in ("/reset", "hello")] == [False, True]
+    assert [seen.sees_user_text(it) for it in ("/reset", "hello")] == [False, True]
     assert seen.hears("A", "/reset")
 
 
@@ -58,4 +58,4 @@ def test_other_triggers_hide_nothing():
     own = {**sign("user_text", "DONE"), "ui_hidden": False}
     seen = audience(shown, own, {"type": "handoff"})
     assert seen.hears("A", "DONE")
-    assert seen.hears_user("DONE")
+    assert seen.sees_user_text("DONE")

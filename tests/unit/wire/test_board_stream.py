@@ -90,9 +90,9 @@ def test_no_kind_of_the_board_is_for_users():
 
 def test_words_are_not_streamed_to_users(played):
     audience = Audience(played.workflow.spec, "ada")
-    assert audience.may_hear("Clerk")
+    assert audience.sees_agent("Clerk")
     assert not audience.hears("Clerk", "It rains.")
-    assert not audience.hears_at_once("Clerk")
+    assert not audience.sees_while_streaming("Clerk")
 
 
 @pytest.mark.parametrize("data", EVERY_KIND, ids=lambda it: type(it).__name__)

@@ -56,4 +56,4 @@ def test_an_approval_is_shown_to_whom_it_is_addressed(play):
 def test_models_of_a_flow_are_not_heard():
     audience = Audience(flow_spec(Flow(steps=(step("A"),))))
     assert not audience.hears("Writer/Write", "hello")
-    assert not audience.hears_at_once("Writer/Write")
+    assert not audience.sees_while_streaming("Writer/Write")

@@ -19,7 +19,7 @@ from weft.adapters.documents.requests import MOST_BYTES, as_body, with_values
 from weft.errors import StoreError, UsageError
 from weft.findings import Json
 from weft.ports.documents import Change, Document
-from weft.spec.queries import AllOf, AnyOf, FieldTest, QueryPart, fits, kind_of
+from weft.spec.queries import AllOf, AnyOf, FieldTest, QueryPart, kind_of, matches_query
 
 #: Tenant, database and collection.
 Place: TypeAlias = tuple[str, str, str]
@@ -72,7 +72,7 @@ def newest(
     for (seq,) in connection.execute(statement(search), (*place, *search.values)):
         row = connection.execute("SELECT key, body FROM documents WHERE seq = ?", (seq,)).fetchone()
         document = as_document(*row)
-        if fits(query, document):
+        if matches_query(query, document):
             return document
     return None
 

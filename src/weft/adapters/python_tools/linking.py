@@ -15,7 +15,7 @@ from weft.adapters.python_tools.modules import PackageCode
 from weft.adapters.python_tools.schemas import read_signature
 from weft.errors import UsageError
 from weft.findings import Finding, Place
-from weft.ids import listed, nearest
+from weft.ids import join_names, nearest
 from weft.ports.tools import NO_HOOKS, NOTHING_GIVEN
 from weft.runtime.linked_objects import PROGRAM
 from weft.runtime.tools.options import options_of
@@ -118,7 +118,7 @@ def _installed(linking: _Linking, module: str, *wanted: str) -> ModuleType | Non
     except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the author's code
         linking.fault(
             NO_OBJECT,
-            f"{listed(wanted) or module} cannot be found: {told(error)}",
+            f"{join_names(wanted) or module} cannot be found: {told(error)}",
             Place(wanted[0] if wanted else module),
             f"add {module.replace('.', '/')}.py to the package, or install {module} here",
             f"where it is a file next to a script: PYTHONPATH=FOLDER weft ..., or {PROGRAM}",

@@ -20,7 +20,7 @@ from weft.engine.variables.conditions import UNKNOWN
 from weft.errors import ExpressionError
 from weft.findings import Json, Path
 from weft.ids import BUILT_IN_VARIABLES
-from weft.spec.agents import IN_WORDS, Handoff
+from weft.spec.agents import WORD_CONDITIONS, Handoff
 from weft.spec.condition_parser import mentions, parse_condition
 from weft.spec.conditions import And, Condition, names, strict_violations
 from weft.spec.templates import references
@@ -67,7 +67,7 @@ def first_mentions(text: str, *, paths: bool = False) -> dict[str, int]:
 
 def named_in(handoff: Handoff) -> dict[str, int]:
     """Return the variables of a condition; in words they stand in braces."""
-    if handoff.condition_type in IN_WORDS:
+    if handoff.condition_type in WORD_CONDITIONS:
         return {it.name: it.offset for it in reversed(references(handoff.condition or ""))}
     return first_mentions(handoff.condition or "")
 
@@ -75,7 +75,7 @@ def named_in(handoff: Handoff) -> dict[str, int]:
 @rule("HAND003", "handoffs")
 def condition_parses(subject: Subject) -> Iterator[Hit]:
     for index, handoff in enumerate(subject.spec.handoffs):
-        if handoff.condition is None or handoff.condition_type in IN_WORDS:
+        if handoff.condition is None or handoff.condition_type in WORD_CONDITIONS:
             continue
         try:
             parse_condition(handoff.condition)
@@ -124,7 +124,7 @@ def _why_not_routed_on(subject: Subject, name: str) -> str | None:
 @rule("HAND005", "handoffs", "variables")
 def variable_is_declared(subject: Subject) -> Iterator[Hit]:
     for index, handoff in enumerate(subject.spec.handoffs):
-        if index not in subject.conditions and handoff.condition_type not in IN_WORDS:
+        if index not in subject.conditions and handoff.condition_type not in WORD_CONDITIONS:
             continue
         for name, offset in named_in(handoff).items():
             if name not in subject.variable_names:
@@ -132,7 +132,9 @@ def variable_is_declared(subject: Subject) -> Iterator[Hit]:
                     ("handoffs", index, "condition"),
                     f"the rule {handoff.source_agent} -> {handoff.target_agent} depends on "
                     f'"{name}", which is no variable',
-                    hint=_instead_of(subject, name, words=handoff.condition_type in IN_WORDS),
+                    hint=_instead_of(
+                        subject, name, words=handoff.condition_type in WORD_CONDITIONS
+                    ),
                     offset=offset,
                     length=len(name),
                 )

@@ -22,7 +22,7 @@ from weft.spec.tools import (
     LifecycleTool,
     UiTool,
     is_built_in,
-    is_elsewhere,
+    is_outside_package,
 )
 from weft.spec.triggers import FunctionTrigger
 from weft.spec.variables import ComputedSource
@@ -93,7 +93,7 @@ def _entries(
 ) -> Iterator[Entry[Declared_co]]:
     modules = code_of(subject).modules
     for index, one in enumerate(declared):
-        if is_elsewhere(one):
+        if is_outside_package(one):
             continue
         file = path_in(folder, one.file, subject.code)
         module = modules.get(file or "")

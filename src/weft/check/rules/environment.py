@@ -9,14 +9,14 @@ from weft.check.rules.prompts import insertions
 from weft.check.subject import Hit, Subject
 from weft.engine.variables.suppression import IN_PRODUCTION, suppressed_variables
 from weft.findings import Severity
-from weft.spec.agents import IN_WORDS
+from weft.spec.agents import WORD_CONDITIONS
 from weft.spec.variables import ComputedSource, EnvironmentSource, Variable
 
 
 @rule("ENV001", "handoffs", "variables")
 def routing_survives_production(subject: Subject) -> Iterator[Hit]:
     for index, handoff in enumerate(subject.spec.handoffs):
-        if index not in subject.conditions and handoff.condition_type not in IN_WORDS:
+        if index not in subject.conditions and handoff.condition_type not in WORD_CONDITIONS:
             continue
         for name, offset in named_in(handoff).items():
             chain = _way_to_environment(subject, name)
@@ -55,7 +55,7 @@ def asks_for_what_exists(subject: Subject) -> Iterator[Hit]:
     hidden = IN_PRODUCTION if subject.profile == "production" else frozenset[str]()
     gone = suppressed_variables(subject.spec, hidden | subject.suppressed)
     for index, handoff in enumerate(subject.spec.handoffs if gone else ()):
-        if index not in subject.conditions and handoff.condition_type not in IN_WORDS:
+        if index not in subject.conditions and handoff.condition_type not in WORD_CONDITIONS:
             continue
         for name, offset in named_in(handoff).items():
             # Of those from the environment ENV001 speaks.

@@ -10,7 +10,7 @@ from weft.engine.compile import handoff_tools
 from weft.engine.conversation.routing import startup_mode
 from weft.findings import Fix, Remove
 from weft.ids import USER
-from weft.spec.agents import IN_WORDS, ConditionScope, Handoff
+from weft.spec.agents import WORD_CONDITIONS, ConditionScope, Handoff
 from weft.spec.orchestrator import Orchestrator
 
 
@@ -124,7 +124,7 @@ def user_is_there(subject: Subject) -> Iterator[Hit]:
 @rule("HAND019", "handoffs")
 def judged_condition_is_written(subject: Subject) -> Iterator[Hit]:
     for index, handoff in enumerate(subject.spec.handoffs):
-        if handoff.condition_type in IN_WORDS and handoff.condition is None:
+        if handoff.condition_type in WORD_CONDITIONS and handoff.condition is None:
             judge, do = _JUDGES[handoff.condition_type]
             yield Hit(
                 ("handoffs", index, "condition_type"),

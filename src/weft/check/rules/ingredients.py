@@ -14,7 +14,7 @@ from weft.spec.agents import (
     Ingredient,
     LiteralIngredient,
     VariablesIngredient,
-    estimate,
+    estimate_tokens,
 )
 
 
@@ -57,7 +57,7 @@ def literal_fits_its_budget(subject: Subject) -> Iterator[Hit]:
     for owner, path, ingredient in (*_ingredients(subject), *of_steps):
         if not isinstance(ingredient, LiteralIngredient) or ingredient.max_tokens is None:
             continue
-        size = estimate(ingredient.text)
+        size = estimate_tokens(ingredient.text)
         if size > ingredient.max_tokens:
             yield Hit(
                 (*path, "text"),

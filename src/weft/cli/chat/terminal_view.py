@@ -21,11 +21,11 @@ from weft.cli.text import clean, clean_lines, folded
 from weft.engine import events
 from weft.engine.events import Event, EventData
 from weft.engine.turn.hook_points import HANDOFF
-from weft.inspect.flow import retried
+from weft.inspect.flow import retry_delay
 from weft.runtime.runs.live_stream import Delta, ModelRetry, TextDelta, ToolProgress
 from weft.runtime.workflow import Workflow
 from weft.wire.audience import Audience
-from weft.wire.events import event_data, progress_data, read_as
+from weft.wire.events import event_data, progress_data, readable_text
 
 #: What is shown of the work on a run, beside what is said; the second ones stand under a turn.
 _STEPS: Final[tuple[type[EventData], ...]] = (
@@ -178,14 +178,14 @@ class TerminalView:
                 self._sent(agent, text, self._answerers.get(item.turn, "model"))
             case events.SurfaceShown():
                 self._surface(data)
-            case events.Joined(name=name, text=str(text)) if self._audience.may_hear(name):
+            case events.Joined(name=name, text=str(text)) if self._audience.sees_agent(name):
                 self._turns.clear()
                 self._say(name, text)
             case _:
                 self._step(item)
 
     def _echoed(self, text: str) -> None:
-        if self._echo and self._audience.hears_user(text):
+        if self._echo and self._audience.sees_user_text(text):
             self._say("you", text)
 
     def _is_quiet_point(self, data: EventData) -> bool:
@@ -251,7 +251,7 @@ class TerminalView:
             most = 3 if isinstance(event.data, _LONG) else 1
             whose = f"{self._turns[event.turn]}: " if self._is_one_of_several(event.turn) else ""
             self._note(whose + self._told_once(event), _MARGIN, most)
-        elif isinstance(event.data, events.TimerSet) and retried(event):
+        elif isinstance(event.data, events.TimerSet) and retry_delay(event):
             self._note(summary(event, self._workflow), _MARGIN)
         if isinstance(event.data, events.TurnEnded | events.TurnFailed):
             self._turns.pop(event.turn, None)
@@ -295,7 +295,7 @@ class TerminalView:
             self._streams.settings.terminal
             and self._workflow.views[agent].output is None
             and not is_badged(model_of(self._workflow, agent, self._model))
-            and self._audience.hears_at_once(agent)
+            and self._audience.sees_while_streaming(agent)
         )
 
     def _reply(self, call: int, agent: str, data: events.ModelReplied) -> None:
@@ -334,7 +334,7 @@ class TerminalView:
         """Show what an agent says after its hooks."""
         if not text.strip():
             self._note(f"{agent} says nothing", _MARGIN)
-        self._heard(agent, text, read_as(self._workflow, agent, text), answerer)
+        self._heard(agent, text, readable_text(self._workflow, agent, text), answerer)
 
     def _heard(self, agent: str, text: str, words: str, answerer: str) -> None:
         """Show the words that users hear of a text; what they do not hear, as a note."""

@@ -12,7 +12,7 @@ from weft.cli.streams import Streams
 from weft.cli.text import clean, counted
 from weft.errors import PackageError
 from weft.findings import Finding
-from weft.packages.edit.migration import Migration, carry_out, plan_migration
+from weft.packages.edit.migration import Migration, plan_migration, write_migrations
 
 
 def migrate(
@@ -41,7 +41,7 @@ def migrate(
             tuple(refused),
         )
     if not dry_run:
-        carry_out(plans)
+        write_migrations(plans)
     _print(plans, streams, dry_run=dry_run)
     return Exit.DONE
 

@@ -22,8 +22,8 @@ from weft.engine.turn.hook_points import COMPUTED, HANDOFF, TRIGGER
 from weft.findings import Json
 from weft.inspect.board import slice_records
 from weft.inspect.calls import FetchRecord, fetch_records
-from weft.inspect.handoffs import HandoffRecord, Judgement, condition_of, judgement
-from weft.inspect.variables import UNSHOWN, is_secret
+from weft.inspect.handoffs import HandoffRecord, Judgement, condition_of, judgement_record
+from weft.inspect.variables import HIDDEN_VALUE, is_secret
 from weft.runtime.workflow import Workflow
 
 #: Why a turn was handed off, where no condition decided it.
@@ -119,7 +119,7 @@ def writer_text(writer: str, inputs: Sequence[str] = ()) -> str:
 
 def preview(value: Json, name: str = "") -> str:
     """Return what a line shows of a value: not much, and nothing that looks like a secret."""
-    return shortened(value_text(without_secrets(name, value, UNSHOWN)), _VALUE)
+    return shortened(value_text(without_secrets(name, value, HIDDEN_VALUE)), _VALUE)
 
 
 def _arguments(arguments: Mapping[str, Json]) -> str:
@@ -232,7 +232,7 @@ def document_text(name: str, fault: str) -> str:
 
 
 def _judged(event: Event, data: events.ConditionJudged, workflow: Workflow) -> str:
-    return judgement_text(judgement(workflow, event, data))
+    return judgement_text(judgement_record(workflow, event, data))
 
 
 def judgement_text(record: Judgement) -> str:
@@ -256,7 +256,7 @@ def _tool_failed(event: Event, data: events.ToolFailed, _workflow: Workflow) -> 
 
 
 def _set(_event: Event, data: events.VariableSet, workflow: Workflow) -> str:
-    value = UNSHOWN if is_secret(workflow, data.name) else preview(data.value, data.name)
+    value = HIDDEN_VALUE if is_secret(workflow, data.name) else preview(data.value, data.name)
     return f"{data.name} = {value} ({writer_text(data.writer)})"
 
 

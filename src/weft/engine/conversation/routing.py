@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from weft.ids import TERMINATE, USER
-from weft.spec.agents import IN_WORDS, REPLY_LIMITS, Agent, Handoff
+from weft.spec.agents import REPLY_LIMITS, WORD_CONDITIONS, Agent, Handoff
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import Condition
 from weft.spec.orchestrator import Merge, Orchestrator, StartupMode
@@ -155,7 +155,7 @@ def _by_source(
 
 
 def _rule(index: int, handoff: Handoff) -> RoutingRule:
-    judged = handoff.condition_type in IN_WORDS and handoff.condition is not None
+    judged = handoff.condition_type in WORD_CONDITIONS and handoff.condition is not None
     text = None if judged else handoff.condition
     return RoutingRule(
         index=index,

@@ -28,14 +28,14 @@ from weft.spec.part import Name, Part
 MANIFEST: Final = "manifest.json"
 
 
-def clash(names: Iterable[str]) -> tuple[str, str] | None:
+def find_clash(names: Iterable[str]) -> tuple[str, str] | None:
     """Return two names that would be the same file on some system, or of which one is in the other.
 
     Some systems do not tell upper from lower case, or one spelling of an accent from another.
     """
     seen: dict[str, str] = {}
     for name in names:
-        folded = _folded(name)
+        folded = _fold_name(name)
         if folded in seen:
             return seen[folded], name
         seen[folded] = name
@@ -48,7 +48,7 @@ def clash(names: Iterable[str]) -> tuple[str, str] | None:
     return None
 
 
-def _folded(name: str) -> str:
+def _fold_name(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
@@ -94,12 +94,12 @@ def sha256(raw: bytes) -> str:
     return hashlib.sha256(raw).hexdigest()
 
 
-def lost_by_update(present: FolderFiles, new: Mapping[str, bytes]) -> tuple[str, ...]:
+def files_lost_by_update(present: FolderFiles, new: Mapping[str, bytes]) -> tuple[str, ...]:
     """Name the files an update would change or remove that are not as the last import left them.
 
     Without a record of it nobody knows where the files come from: all of them may be own work.
     """
-    known = _last(present)
+    known = _last_import(present)
     return tuple(
         name
         for name, raw in sorted(present.files.items())
@@ -107,7 +107,7 @@ def lost_by_update(present: FolderFiles, new: Mapping[str, bytes]) -> tuple[str,
     )
 
 
-def backup_of(folder: Path) -> Path:
+def free_backup_name(folder: Path) -> Path:
     """Return a free name beside a folder for keeping it; folders with that ending are no packages.
 
     >>> backup_of(Path("nowhere/Support")).as_posix()
@@ -121,7 +121,7 @@ def backup_of(folder: Path) -> Path:
     return backup
 
 
-def _last(present: FolderFiles) -> Mapping[str, str]:
+def _last_import(present: FolderFiles) -> Mapping[str, str]:
     manifest = read_manifest(present.kept.get(RECORD, b""))
     return {} if isinstance(manifest, str) else manifest.files
 
@@ -176,7 +176,7 @@ def _unpackable(folder: Path, name: str, content: FolderFiles) -> list[Finding]:
     error = segment_error(name)
     if error:
         errors.append(f"the workflow's name {name!r} {error}")
-    both = clash([*content.files, MANIFEST])
+    both = find_clash([*content.files, MANIFEST])
     if both:
         errors.append(f"{both[0]!r} and {both[1]!r} would be the same file, or one in the other")
     severity = CATALOGUE["SCHEMA015"].severity

@@ -18,9 +18,9 @@ from weft.packages.archive.exporting import (
     MANIFEST,
     RECORD,
     Manifest,
-    backup_of,
-    clash,
-    lost_by_update,
+    files_lost_by_update,
+    find_clash,
+    free_backup_name,
     manifest_bytes,
     read_manifest,
     sha256,
@@ -62,7 +62,7 @@ def unpack(archive: Path) -> Unpacked:
             if errors:
                 raise _refusal(archive, errors)
             with ZipFile(file) as zipped:
-                return _unpacked(archive, zipped)
+                return _read_entries(archive, zipped)
     except _BROKEN as error:
         raise _refusal(archive, ["the zip file is damaged"]) from error
     except OSError as error:
@@ -70,7 +70,7 @@ def unpack(archive: Path) -> Unpacked:
         raise _refusal(archive, [f"the file cannot be read: {reason}"]) from error
 
 
-def refused(archive: Path, message: str) -> Finding:
+def archive_finding(archive: Path, message: str) -> Finding:
     hint = "get the file again, or make it anew: weft export NAME"
     severity = CATALOGUE["SCHEMA015"].severity
     return Finding("SCHEMA015", severity, message, Place(str(archive)), hint=(hint,))
@@ -80,7 +80,7 @@ def _refusal(archive: Path, errors: list[str]) -> PackageError:
     shown = errors[:_MOST_FINDINGS]
     if len(errors) > len(shown):
         shown.append(f"and {len(errors) - len(shown)} more like these")
-    findings = tuple(refused(archive, error) for error in shown)
+    findings = tuple(archive_finding(archive, error) for error in shown)
     return PackageError(f"{archive} cannot be imported; nothing was changed", findings)
 
 
@@ -103,7 +103,7 @@ def _end_errors(file: BinaryIO, size: int) -> Iterator[str]:
         yield f"the zip file lists more than {MAX_FILES} files"
 
 
-def _unpacked(archive: Path, zipped: ZipFile) -> Unpacked:
+def _read_entries(archive: Path, zipped: ZipFile) -> Unpacked:
     entries = zipped.infolist()
     for look in (_entry_errors, _list_errors):
         errors = list(look(entries))
@@ -144,7 +144,7 @@ def _entry_errors(entries: list[ZipInfo]) -> Iterator[str]:
 
 def _list_errors(entries: list[ZipInfo]) -> Iterator[str]:
     names = [entry.filename for entry in entries]
-    both = clash(names)
+    both = find_clash(names)
     if both:
         yield f"{both[0]!r} and {both[1]!r} would be the same file, or one inside the other"
     if MANIFEST not in names:
@@ -212,11 +212,11 @@ def import_package(
     """
     unpacked = unpack(archive)
     folder = workspace / _WORKFLOWS / unpacked.manifest.name
-    findings = _judged(archive, unpacked, folder)
+    findings = _check_staged(archive, unpacked, folder)
     installed = _installed(folder)
     present = installed or FolderFiles({}, {}, ())
     comparison = compare(present.files, unpacked.files)
-    lost = lost_by_update(present, unpacked.files)
+    lost = files_lost_by_update(present, unpacked.files)
     outcome = Import(
         name=unpacked.manifest.name,
         folder=folder,
@@ -229,7 +229,7 @@ def import_package(
         new_digest=unpacked.manifest.digest,
         findings=findings,
         lost=lost,
-        backup=backup_of(folder) if lost and force else None,
+        backup=free_backup_name(folder) if lost and force else None,
     )
     if dry_run or outcome.unchanged or (lost and not force):
         return outcome
@@ -242,16 +242,19 @@ def import_package(
     return outcome
 
 
-def _judged(archive: Path, unpacked: Unpacked, folder: Path) -> tuple[Finding, ...]:
+def _check_staged(archive: Path, unpacked: Unpacked, folder: Path) -> tuple[Finding, ...]:
     """Read and check the files as a package, somewhere apart; refuse what cannot run."""
     with staged_folder(unpacked.files, unpacked.manifest.name) as staged:
         package = read_package(staged)
         errors = [
-            _moved(finding, staged, archive) for finding in package.findings if is_error(finding)
+            _finding_at(finding, staged, archive)
+            for finding in package.findings
+            if is_error(finding)
         ]
         if not errors:
             errors = [
-                refused(archive, message) for message in _mismatches(unpacked.manifest, package)
+                archive_finding(archive, message)
+                for message in _mismatches(unpacked.manifest, package)
             ]
         if errors:
             message = f"{archive} cannot be imported; nothing was changed"
@@ -259,12 +262,12 @@ def _judged(archive: Path, unpacked: Unpacked, folder: Path) -> tuple[Finding, .
         findings = review_package(package)
         # One that could not run must not take the place of one that can.
         errors = tuple(
-            _moved(finding, staged, archive) for finding in findings if is_error(finding)
+            _finding_at(finding, staged, archive) for finding in findings if is_error(finding)
         )
         if errors:
             message = f"{archive} cannot be imported: the package has errors; nothing was changed"
             raise PackageError(message, errors)
-        return tuple(_moved(finding, staged, folder) for finding in findings)
+        return tuple(_finding_at(finding, staged, folder) for finding in findings)
 
 
 def _mismatches(manifest: Manifest, package: Package) -> list[str]:
@@ -275,7 +278,7 @@ def _mismatches(manifest: Manifest, package: Package) -> list[str]:
     return []
 
 
-def _moved(finding: Finding, staged: Path, to: Path) -> Finding:
+def _finding_at(finding: Finding, staged: Path, to: Path) -> Finding:
     """Name the place where the reader will look, not where the files stood for a moment."""
     file = finding.place.file.replace(str(staged), str(to), 1)
     return replace(finding, place=replace(finding.place, file=file))

@@ -29,7 +29,7 @@ def create_folder(folder: Path, files: Mapping[str, bytes]) -> None:
         staged.rename(folder)
     except OSError as error:
         shutil.rmtree(staged, ignore_errors=True)
-        raise _refused(folder, error) from error
+        raise _write_error(folder, error) from error
 
 
 def replace_folder(folder: Path, files: Mapping[str, bytes], *, backup: Path | None = None) -> None:
@@ -48,7 +48,7 @@ def replace_folder(folder: Path, files: Mapping[str, bytes], *, backup: Path | N
             raise
     except OSError as error:
         shutil.rmtree(staged, ignore_errors=True)
-        raise _refused(folder, error) from error
+        raise _write_error(folder, error) from error
     if backup is None:
         shutil.rmtree(former)
 
@@ -69,7 +69,7 @@ def replace_all(files: Mapping[Path, bytes]) -> None:
     except BaseException as error:
         kept = exchange.put_back()
         if isinstance(error, OSError):
-            raise _refused(exchange.at, error, kept) from error
+            raise _write_error(exchange.at, error, kept) from error
         raise
     finally:
         exchange.clear()
@@ -132,7 +132,7 @@ def _stage(folder: Path, files: Mapping[str, bytes]) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         staged = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     except OSError as error:
-        raise _refused(folder, error) from error
+        raise _write_error(folder, error) from error
     try:
         staged.chmod(0o755)
         for name, content in files.items():
@@ -141,7 +141,7 @@ def _stage(folder: Path, files: Mapping[str, bytes]) -> Path:
             target.write_bytes(content)
     except OSError as error:
         shutil.rmtree(staged, ignore_errors=True)
-        raise _refused(folder, error) from error
+        raise _write_error(folder, error) from error
     return staged
 
 
@@ -158,7 +158,7 @@ def _temporary(target: Path, content: bytes) -> Path:
     return temporary
 
 
-def _refused(path: Path, error: OSError, kept: Sequence[str] = ()) -> PackageError:
+def _write_error(path: Path, error: OSError, kept: Sequence[str] = ()) -> PackageError:
     reason = (error.strerror or type(error).__name__).lower()
     outcome = "nothing was changed"
     if kept:

@@ -75,12 +75,12 @@ def apply(document: Document, edits: Sequence[Edit]) -> Edited:
 def _change(document: Document, text: str, edit: Edit) -> Edited:
     parsed = parse_text(text, document.format)
     step = resolve(document.file, parsed.data, edit)
-    wanted = carried_out(deepcopy(parsed.data), step)
+    wanted = apply_step(deepcopy(parsed.data), step)
     changed = _Text(text, document.format, parsed.root or Node(0, 0)).after(step)
-    return settled(text, changed, document.format, wanted)
+    return apply_or_rewrite(text, changed, document.format, wanted)
 
 
-def settled(text: str, changed: str | None, form: Format, wanted: Data) -> Edited:
+def apply_or_rewrite(text: str, changed: str | None, form: Format, wanted: Data) -> Edited:
     """Return a changed text if it holds what it should, or else write the file anew."""
     if changed is not None and _same(parse_text(changed, form), wanted):
         return Edited(changed)
@@ -300,7 +300,7 @@ def _addition(there: Data, edit: SetValue, depth: int) -> Step | None:
     return SetValue(path, {key: value}) if there is None and isinstance(key, str) else None
 
 
-def carried_out(data: Data, step: Step) -> Data:
+def apply_step(data: Data, step: Step) -> Data:
     if isinstance(step, Insert):
         container = _trail(data, step.path)[-1]
         if isinstance(container, list):

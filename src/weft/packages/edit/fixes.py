@@ -41,12 +41,12 @@ def fixed_texts(package: Package, fix: Fix) -> dict[str, str]:
     """Return the new text of every file of a package that a fix would change, and write nothing."""
     grouped: dict[str, list[Edit]] = {}
     for edit in fix.edits:
-        name, placed = _place(package, fix, edit)
+        name, placed = _file_edit(package, fix, edit)
         grouped.setdefault(name, []).append(placed)
     documents = {declared.name: declared.document for declared in package.files.values()}
     for name, found in grouped.items():
-        if name not in documents and _can_begin(package, name, found):
-            documents[name] = _begun(name)
+        if name not in documents and _can_create(package, name, found):
+            documents[name] = _empty_document(name)
     return {
         name: edits.apply(documents[name], found).text
         for name, found in grouped.items()
@@ -54,30 +54,30 @@ def fixed_texts(package: Package, fix: Fix) -> dict[str, str]:
     }
 
 
-def _can_begin(package: Package, name: str, found: list[Edit]) -> bool:
+def _can_create(package: Package, name: str, found: list[Edit]) -> bool:
     """Tell whether a file can be begun with these edits: it is not there, and they only add."""
     adding = all(isinstance(edit, SetValue | AppendItem) for edit in found)
     named = all(isinstance(step, str) for edit in found for step in edit.path)
     return adding and named and not (package.folder / name).exists()
 
 
-def _begun(name: str) -> Document:
+def _empty_document(name: str) -> Document:
     """Return a declared file with nothing in it yet; edits put the objects around what they add."""
     return read_text(name, file_text(name.partition(".")[0], {}, "json"))
 
 
-def _place(package: Package, fix: Fix, edit: Edit) -> tuple[str, Edit]:
+def _file_edit(package: Package, fix: Fix, edit: Edit) -> tuple[str, Edit]:
     """Turn an edit of the spec into an edit of the file the value stands in."""
     if fix.file is not None:
         return fix.file, edit
     kind, inner = file_path(edit.path, entry=isinstance(edit, RenameKey | Remove))
     declared = package.files.get(kind.stem)
     if declared is None:
-        return f"{kind.stem}.json", _moved(edit, inner)
-    return declared.name, _moved(edit, declared.rewrite.came_from(inner))
+        return f"{kind.stem}.json", _edit_at(edit, inner)
+    return declared.name, _edit_at(edit, declared.rewrite.origin_path(inner))
 
 
-def _moved(edit: Edit, path: SpecPath) -> Edit:
+def _edit_at(edit: Edit, path: SpecPath) -> Edit:
     match edit:
         case SetValue():
             return SetValue(path, edit.value)

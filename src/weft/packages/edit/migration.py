@@ -12,7 +12,7 @@ from weft.findings import AppendItem, Edit, Remove, RenameKey, SetValue, is_erro
 from weft.findings import Path as SpecPath
 from weft.packages.archive.staging import replace_all
 from weft.packages.edit import edits
-from weft.packages.edit.edits import Edited, settled
+from weft.packages.edit.edits import Edited, apply_or_rewrite
 from weft.packages.edit.rewrite import List, Map, Rewrite, child, is_list, is_map
 from weft.packages.reader import DeclaredFile, read_package
 from weft.packages.text.documents import Document, Format, parse_text
@@ -58,7 +58,7 @@ def plan_migration(folder: Path) -> Migration:
             edited = _edited(stem, declared)
             texts[declared.name] = edited.text
             named = _named_schema(stem, declared.document, edited)
-            changes[declared.name] = (*said, *named, *_losses(declared.document, edited))
+            changes[declared.name] = (*said, *named, *_lost_parts(declared.document, edited))
     return Migration(folder, texts, changes)
 
 
@@ -76,12 +76,12 @@ def _edited(stem: str, declared: DeclaredFile) -> edits.Edited:
         changes = changes if given is None else (*changes, Remove(("$schema",)))
     edited = edits.apply(document, changes)
     if wrapper:
-        around = put_around(edited.text, document.format, wrapper)
+        around = wrap_under_key(edited.text, document.format, wrapper)
         edited = edits.Edited(around.text, edited.anew or around.anew)
-    return edits.Edited(point_at_schema(edited.text, document.format, pointer), edited.anew)
+    return edits.Edited(add_schema_pointer(edited.text, document.format, pointer), edited.anew)
 
 
-def carry_out(migrations: Iterable[Migration]) -> None:
+def write_migrations(migrations: Iterable[Migration]) -> None:
     """Write what was planned for several packages; if anything fails, all stay as they were."""
     replace_all(
         {
@@ -98,7 +98,7 @@ def _named_schema(stem: str, document: Document, edited: edits.Edited) -> Iterat
         yield "it now names its schema, for editors"
 
 
-def _losses(document: Document, edited: edits.Edited) -> Iterator[str]:
+def _lost_parts(document: Document, edited: edits.Edited) -> Iterator[str]:
     """Say what of the author's file is not kept."""
     if edited.anew:
         yield "rewritten whole: comments and layout are not kept"
@@ -115,30 +115,30 @@ def _changes(declared: DeclaredFile, written: object) -> Iterator[str]:
     for change in declared.rewrite.changes:
         place = declared.document.place(change.path, key=True)
         yield f"line {place.line}: {change.message}"
-    for path, before, after in _respelt(declared.rewrite.data, written, ()):
-        origin = declared.rewrite.came_from(path)
+    for path, before, after in _respelled_values(declared.rewrite.data, written, ()):
+        origin = declared.rewrite.origin_path(path)
         yield f'line {declared.document.place(origin).line}: "{before}" is now "{after}"'
 
 
-def _respelt(
+def _respelled_values(
     read: object, written: object, path: SpecPath
 ) -> Iterator[tuple[SpecPath, object, object]]:
     """Find the values that mean the same and are written otherwise now, such as type names."""
     if is_map(written):
         for key, value in written.items():
-            yield from _respelt(child(read, key), value, (*path, key))
+            yield from _respelled_values(child(read, key), value, (*path, key))
     elif is_list(written):
         for index, value in enumerate(written):
-            yield from _respelt(child(read, index), value, (*path, index))
+            yield from _respelled_values(child(read, index), value, (*path, index))
     elif isinstance(read, str | int) and read != written:
         yield path, read, written
 
 
-def put_around(text: str, form: Format, key: str) -> Edited:
+def wrap_under_key(text: str, form: Format, key: str) -> Edited:
     """Put all that a file holds under a key."""
     wanted: Data = {key: parse_text(text, form).data}
     around = _json_around if form == "json" else _yaml_around
-    return settled(text, around(text, key, _newline(text)), form, wanted)
+    return apply_or_rewrite(text, around(text, key, _newline(text)), form, wanted)
 
 
 def _json_around(text: str, key: str, newline: str) -> str:
@@ -157,7 +157,7 @@ def _yaml_around(text: str, key: str, newline: str) -> str:
     return f"{text[:end]}{key}:{newline}{_LINE_START.sub('  ', text[end:])}"
 
 
-def point_at_schema(text: str, form: Format, pointer: str) -> str:
+def add_schema_pointer(text: str, form: Format, pointer: str) -> str:
     """Let editors find the schema of a file, unless it says already where that is."""
     parsed, newline = parse_text(text, form), _newline(text)
     held = cast("dict[str, Data]", parsed.data)
@@ -184,13 +184,13 @@ def respell(read: object, written: object) -> None:
     """Give the values of data as read the spelling they are written in now, such as type names."""
     if is_map(read) and is_map(written):
         for key in read.keys() & written.keys():
-            read[key] = _settled(read[key], written[key])
+            read[key] = _respell_value(read[key], written[key])
     elif is_list(read) and is_list(written) and len(read) == len(written):
         for index, pair in enumerate(zip(read, written, strict=True)):
-            read[index] = _settled(*pair)
+            read[index] = _respell_value(*pair)
 
 
-def _settled(read: object, written: object) -> object:
+def _respell_value(read: object, written: object) -> object:
     if isinstance(read, str | int):
         return written
     respell(read, written)

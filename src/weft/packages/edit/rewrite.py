@@ -37,13 +37,13 @@ class Rewrite:
     #: Containers made here; held, so that no identity is given out twice.
     made: list[object] = field(default_factory=list[object])
 
-    def stood_at(self, container: object, key: Key) -> Path:
+    def origin_of_entry(self, container: object, key: Key) -> Path:
         """Return where an entry of a container stood in the author's file."""
         return (*self.origin.get(id(container), ()), self.renamed.get((id(container), key), key))
 
     def note(self, container: object, key: Key, message: str) -> None:
         """Record an older spelling at an entry of `container`."""
-        self.changes.append(Change(self.stood_at(container, key), message))
+        self.changes.append(Change(self.origin_of_entry(container, key), message))
 
     def rename(self, container: Map, old: str, new: str, message: str | None) -> None:
         """Give an entry its present key, keeping its place in the order.
@@ -64,7 +64,7 @@ class Rewrite:
         """Put another value where an older form stood; a message of None says nothing of it."""
         if message is not None:
             self.note(container, key, message)
-        self.place(value, self.stood_at(container, key))
+        self.place(value, self.origin_of_entry(container, key))
         container[key] = value
 
     def drop(self, container: Map, key: str, message: str | None) -> None:
@@ -79,7 +79,7 @@ class Rewrite:
             self.origin[id(value)] = path  # pyright: ignore[reportUnknownArgumentType]
             self.made.append(value)  # pyright: ignore[reportUnknownArgumentType]
 
-    def came_from(self, path: Path) -> Path:
+    def origin_path(self, path: Path) -> Path:
         """Translate a path in the rewritten data to the path in the author's file."""
         here: object = self.data
         base: Path = self.origin.get(id(here), ())

@@ -137,7 +137,7 @@ def _registry(rewrite: Rewrite, outputs: Map) -> None:
     registry = outputs.get("registry")
     if not is_map(registry):
         return
-    base = rewrite.stood_at(outputs, "registry")
+    base = rewrite.origin_of_entry(outputs, "registry")
     bindings: List = []
     for agent, model in registry.items():
         binding: Map = {"agent": agent, "model": model}
@@ -157,7 +157,7 @@ def _list_of_map(rewrite: Rewrite, container: Map, key: str, name_key: str) -> N
     for name, entry in value.items():
         own = entry.setdefault(name_key, name) if is_map(entry) else name
         if isinstance(own, str) and own != name:
-            at = (*rewrite.stood_at(container, key), name, name_key)
+            at = (*rewrite.origin_of_entry(container, key), name, name_key)
             fact = f'{key}.{name}: the key is "{name}", but {name_key} is "{own}"'
             rewrite.contradictions.append(Change(at, fact))
     entries: List = list(value.values())

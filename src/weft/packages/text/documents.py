@@ -84,7 +84,9 @@ class Document:
         elif found and offset is not None:
             start = _inside(self.text, node, offset)
             end = start + 1
-        return Place(self.file, *line_column(self.text, start), _width(self.text, start, end))
+        return Place(
+            self.file, *line_column(self.text, start), _finding_width(self.text, start, end)
+        )
 
     def _find(self, path: Path) -> tuple[Node, bool]:
         node = self.index
@@ -158,7 +160,7 @@ def format_of(file: str) -> Format:
 
 def finding(file: str, text: str, error: TextError) -> Finding:
     """Turn an error at an offset into a finding at a line and column."""
-    width = _width(text, error.start, error.start + error.length)
+    width = _finding_width(text, error.start, error.start + error.length)
     place = Place(file, *line_column(text, error.start), width)
     severity = CATALOGUE[error.code].severity
     return Finding(error.code, severity, error.message, place, error.cause, error.hint)
@@ -180,7 +182,7 @@ def _containers(data: Data) -> list[tuple[Path, Container]]:
     return found
 
 
-def _width(text: str, start: int, end: int) -> int:
+def _finding_width(text: str, start: int, end: int) -> int:
     """Return how many characters of its first line a piece of text takes, at least 1."""
     return max(len(text[start:end].split("\n", 1)[0].rstrip()), 1)
 
