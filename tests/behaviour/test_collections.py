@@ -632,7 +632,7 @@ def test_a_database_that_cannot_be_read_is_said_to_be_so(tmp_path, opened):
     play(fill())
     file = only(tmp_path, ".db")
     file.write_bytes(b"not a database at all" * 100)
-    with pytest.raises(RetrievalError, match="its file is damaged") as raised:
+    with pytest.raises(RetrievalError, match="the file is not a database") as raised:
         play(work())
     assert (
         raised.value.hint == "remove it and add its sources again: weft collection remove Insects"

@@ -65,7 +65,7 @@ def test_what_is_no_price_is_refused_before_anything_is_paid_for(workspace, pric
             "postgres://h/d",
             "an address of MongoDB, not one of postgres",
         ),
-        ("WEFT_DOCUMENTS", "mongodb:///shop", "WEFT_DOCUMENTS names no host"),
+        ("WEFT_DOCUMENTS", "mongodb:///shop", "is not the address of a MongoDB server"),
         ("WEFT_DOCUMENTS_TENANT_FIELD", "a.b", "the tenant's field cannot be 'a.b'"),
         ("WEFT_EMBEDDINGS", "opnai:small", "there is no model provider opnai"),
         ("WEFT_EMBEDDINGS", "anthropic:small", "anthropic offers no embeddings"),
@@ -81,8 +81,9 @@ def test_setting_that_can_never_work_is_refused(workspace, name, value, message)
 
 def test_missing_library_for_documents_is_named(workspace, monkeypatch):
     monkeypatch.setitem(sys.modules, "pymongo", None)
+    monkeypatch.delitem(sys.modules, "weft.adapters.documents.mongodb", raising=False)
     error = refusal(workspace, environment={"WEFT_DOCUMENTS": "mongodb://u:secret@h/d"})
-    assert str(error) == "WEFT_DOCUMENTS needs a library that is not installed: pymongo"
+    assert str(error) == "MongoDB needs a library that is not installed: pymongo"
 
 
 def test_password_in_a_model_address_is_refused(workspace):

@@ -487,7 +487,7 @@ def test_documents_that_cannot_be_read(documents_line):
     DOCUMENTS.write_bytes(b"\xa5" * 20_000)
     code, (state, fact, remedy) = documents_line()
     assert (code, state) == (3, "fail")
-    assert fact.startswith(f"documents {DOCUMENTS}: the file is not a database; ")
+    assert fact.startswith(f"documents {DOCUMENTS}: the file is not a database (SQLite")
     away = f"mv {DOCUMENTS} {DOCUMENTS}.damaged, or name another file in WEFT_DOCUMENTS"
     assert remedy == away
 

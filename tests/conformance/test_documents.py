@@ -12,6 +12,7 @@ from conformance import broken_documents as broken
 from weft.adapters.documents.mongodb import MongoDocuments
 from weft.adapters.documents.sqlite import SqliteDocuments
 from weft.errors import WeftError
+from weft.ports.documents import Documents
 from weft.testing.documents import conformance, reading, watching, writing
 from weft.testing.documents.conformance import (
     DOCUMENT_CHECKS,
@@ -37,6 +38,10 @@ NOTICED = {
     conformance.everything_is_there_again: [SqliteDocuments],
     conformance.stores_are_shared: [SqliteDocuments],
 }
+
+
+async def open_mongodb(address: str) -> Documents:
+    return MongoDocuments(address)
 
 
 def play(story: Coroutine[Any, Any, None]) -> None:
@@ -67,7 +72,7 @@ def test_sqlite(check, tmp_path):
     "check", [*DOCUMENT_CHECKS, *LASTING_DOCUMENT_CHECKS], ids=lambda it: it.__name__
 )
 def test_mongodb(check, mongodb_database):
-    play(check(lambda: MongoDocuments.open(mongodb_database)))
+    play(check(lambda: open_mongodb(mongodb_database)))
 
 
 def test_mongodb_tells_deletions_where_it_keeps_what_was_deleted(mongodb_database):
@@ -76,7 +81,7 @@ def test_mongodb_tells_deletions_where_it_keeps_what_was_deleted(mongodb_databas
         client.get_default_database().create_collection(
             ORDERS.name, changeStreamPreAndPostImages=keeping
         )
-    play(watching.deletions_are_told(lambda: MongoDocuments.open(mongodb_database)))
+    play(watching.deletions_are_told(lambda: open_mongodb(mongodb_database)))
 
 
 @pytest.mark.parametrize(

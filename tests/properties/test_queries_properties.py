@@ -77,7 +77,11 @@ def database(mongodb_url):
         yield url
 
 
+async def open_mongodb(address: str) -> Documents:
+    return MongoDocuments(address)
+
+
 @settings(max_examples=8 * TIMES)
 @given(DOCUMENTS, st.lists(QUERIES, min_size=1, max_size=8))
 def test_mongodb_finds_what_fits(database, documents, queries):
-    asyncio.run(_finds_what_fits(lambda: MongoDocuments.open(database), documents, queries))
+    asyncio.run(_finds_what_fits(lambda: open_mongodb(database), documents, queries))

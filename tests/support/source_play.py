@@ -48,7 +48,7 @@ class Store(SqliteDocuments):
         fields: Sequence[str] = (),
     ) -> Document | None:
         self.asked.append((collection.name, dict(query)))
-        await self._prepare("find")
+        await self._fail_if_told("find")
         return await super().find(scope, collection, query, fields=fields)
 
     async def put(
@@ -58,11 +58,11 @@ class Store(SqliteDocuments):
         query: Mapping[str, Any],
         values: Mapping[str, Any],
     ) -> str:
-        await self._prepare("put")
+        await self._fail_if_told("put")
         self.written.append((collection.name, {**query, **values}))
         return await super().put(scope, collection, query, values)
 
-    async def _prepare(self, what: str) -> None:
+    async def _fail_if_told(self, what: str) -> None:
         if self.before is not None:
             await self.before(what)
         if self.down:

@@ -6,11 +6,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final, TypeAlias, cast
 
-from weft.adapters.documents.requests import TENANT_FIELD, refuse_tenant_field
+from weft.adapters.documents.requests import TENANT_FIELD
 from weft.adapters.documents.sqlite import SqliteDocuments
 from weft.app.folders import make_folder, refuse_package
-from weft.app.installation import is_installed
-from weft.errors import SetupError, UsageError
+from weft.errors import UsageError
 from weft.findings import Json
 from weft.ports.documents import Collection, Document, Documents
 from weft.ports.scope import Scope
@@ -22,31 +21,12 @@ DOCUMENTS: Final = Path(".weft") / "documents.db"
 Record: TypeAlias = tuple[Collection, Document]
 
 _MONGODB: Final = ("mongodb://", "mongodb+srv://")
-_MONGODB_HINT: Final = "write mongodb://HOST:PORT/DATABASE, or the path of a file"
 _OBJECT: Final = 'write fields as JSON: {"name": "Ada"}'
 _RECORD: Final = 'write {"collection": "Customers", "document": {...}}, or name --collection'
 
 
-def require_documents(settings: Mapping[str, str]) -> None:
-    """Raise UsageError or SetupError if the documents can never be opened with these settings.
-
-    Nothing is imported or opened: a run that needs no documents must not wait for them.
-    """
-    refuse_tenant_field(settings.get("WEFT_DOCUMENTS_TENANT_FIELD") or TENANT_FIELD)
-    if documents_file(Path(), settings) is not None:
-        return
-    host = settings["WEFT_DOCUMENTS"].partition("://")[2].rpartition("@")[2]
-    if not host.partition("/")[0].partition("?")[0]:
-        raise UsageError("WEFT_DOCUMENTS names no host", hint=_MONGODB_HINT)
-    if not is_installed("pymongo"):
-        raise SetupError(
-            "WEFT_DOCUMENTS needs a library that is not installed: pymongo",
-            hint='install it: pip install "weft-agents[mongodb]"',
-        )
-
-
 def documents_file(workspace: Path, settings: Mapping[str, str]) -> Path | None:
-    """Return the file that documents are in; None if they are in a MongoDB database."""
+    """Return the file of the documents; None if they are in a MongoDB database."""
     place = settings.get("WEFT_DOCUMENTS")
     if not place:
         return workspace / DOCUMENTS
@@ -56,24 +36,38 @@ def documents_file(workspace: Path, settings: Mapping[str, str]) -> Path | None:
         kind = place.partition("://")[0]
         raise UsageError(
             f"WEFT_DOCUMENTS is a file or an address of MongoDB, not one of {kind}",
-            hint=_MONGODB_HINT,
+            hint="write mongodb://HOST:PORT/DATABASE, or the path of a file",
         )
     return Path(place)
 
 
-async def open_documents(workspace: Path, settings: Mapping[str, str]) -> Documents:
-    """Open the documents of a workspace; raises UsageError for wrong settings. Close them."""
+def documents_of(workspace: Path, settings: Mapping[str, str]) -> Documents:
+    """Return the documents of a workspace, connected to when they are first used. Close them.
+
+    Raises UsageError for settings that can never work, SetupError if a library is missing.
+    """
     file = documents_file(workspace, settings)
     tenant_field = settings.get("WEFT_DOCUMENTS_TENANT_FIELD") or TENANT_FIELD
     if file is None:
         # Deferred: it needs a library that is not always installed.
         from weft.adapters.documents.mongodb import MongoDocuments  # noqa: PLC0415
 
-        return await MongoDocuments.open(settings["WEFT_DOCUMENTS"], tenant_field=tenant_field)
-    if file == workspace / DOCUMENTS:
-        refuse_package(workspace, "documents")
-        make_folder(file.parent, "documents")
-    return await SqliteDocuments.open(file, tenant_field=tenant_field)
+        return MongoDocuments(settings["WEFT_DOCUMENTS"], tenant_field=tenant_field)
+
+    def prepare() -> None:
+        if file == workspace / DOCUMENTS:
+            refuse_package(workspace, "documents")
+            make_folder(file.parent, "documents")
+
+    return SqliteDocuments(file, tenant_field=tenant_field, prepare=prepare)
+
+
+async def open_documents(workspace: Path, settings: Mapping[str, str]) -> Documents:
+    """Return the documents of a workspace; a file is opened now. Raises as `documents_of`."""
+    store = documents_of(workspace, settings)
+    if isinstance(store, SqliteDocuments):
+        await store.opened()
+    return store
 
 
 async def put_document(

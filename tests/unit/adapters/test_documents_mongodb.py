@@ -29,7 +29,7 @@ def fill(database: str, *documents: dict[str, object], collection: str = "Orders
 
 def with_store(url: str, story, **options):
     async def whole():
-        store = await MongoDocuments.open(url, **options)
+        store = MongoDocuments(url, **options)
         try:
             return await asyncio.wait_for(story(store), 30)
         finally:
@@ -263,9 +263,7 @@ def test_a_server_that_does_not_answer():
 
         server = await asyncio.start_server(silent, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        store = await MongoDocuments.open(
-            f"mongodb://127.0.0.1:{port}", connect_seconds=5, answer_seconds=0.2
-        )
+        store = MongoDocuments(f"mongodb://127.0.0.1:{port}", connect_seconds=5, answer_seconds=0.2)
         with pytest.raises(StoreError, match=r"no answer within 0\.2 seconds") as caught:
             await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 1})
         assert (caught.value.retryable, caught.value.uncertain) == (True, True)
@@ -286,8 +284,8 @@ def test_a_server_that_does_not_answer():
     ],
 )
 def test_an_address_that_is_none_is_refused_without_its_password(url):
-    with pytest.raises(UsageError, match="is no address of a MongoDB server") as caught:
-        asyncio.run(MongoDocuments.open(url))
+    with pytest.raises(UsageError, match="is not the address of a MongoDB server") as caught:
+        MongoDocuments(url)
     assert SECRET not in f"{caught.value}{caught.value.hint}{caught.value.__notes__}"
     assert caught.value.__cause__ is None
 

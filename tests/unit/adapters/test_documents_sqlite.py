@@ -13,8 +13,7 @@ import pytest
 
 from weft.adapters.documents import sqlite, sqlite_rows
 from weft.adapters.documents.requests import MOST_BYTES, Tenant, asked
-from weft.adapters.documents.sqlite import SqliteDocuments
-from weft.adapters.documents.sqlite_file import APPLICATION_ID
+from weft.adapters.documents.sqlite import FORMAT, SqliteDocuments
 from weft.adapters.documents.sqlite_rows import (
     MOST_TESTS,
     MOST_VALUES,
@@ -244,12 +243,12 @@ def _file(path, make):
     ("make", "said"),
     [
         (lambda path: path.write_text("no database " * 100), "the file is not a database"),
-        (lambda path: path.mkdir(), "the file cannot be written (Is a directory)"),
+        (lambda path: path.mkdir(), "the file cannot be opened"),
         (lambda path: _file(path, "CREATE TABLE mine (a)"), "a database of another program"),
         (
             lambda path: _file(
                 path,
-                f"CREATE TABLE a (a); PRAGMA application_id = {APPLICATION_ID};"
+                f"CREATE TABLE a (a); PRAGMA application_id = {FORMAT.application_id};"
                 "PRAGMA user_version = 99",
             ),
             "written by a newer Weft",

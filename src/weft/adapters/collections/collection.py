@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from weft.adapters.collections.file import (
     Place,
-    open_file,
-    transaction,
+    open_collection,
     unknown_collection,
     unusable,
 )
@@ -33,6 +32,7 @@ from weft.adapters.collections.rows import (
     vector_size,
     without_vectors,
 )
+from weft.adapters.sqlite_file import transaction
 from weft.errors import RetrievalError, SetupError
 from weft.findings import Json
 from weft.ports.embeddings import Embedder
@@ -331,7 +331,7 @@ class EmbeddedCollection:
             raise unknown_collection(self._place.name)
         if self._connection is None or inode != self._inode:
             self._close()
-            self._connection = open_file(self._place)
+            self._connection = open_collection(self._place)
             self._inode = self._place.inode()
         return self._connection
 

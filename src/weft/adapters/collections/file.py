@@ -4,29 +4,21 @@ Every collection of every tenant has a file of its own, so that no query can rea
 Vectors are kept in it as well; the mapped file beside it is made of them and can be made anew.
 """
 
-import os
 import re
 import sqlite3
-import time
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
+from weft.adapters.sqlite_file import FileFormat, UnusableFile, explain, open_file
 from weft.errors import RetrievalError
-
-#: Marks a file as ours ("WFCO"), so that no other program's database is ever written to.
-APPLICATION_ID: Final = 0x5746434F
-VERSION: Final = 1
 
 #: The longest name a collection may have.
 MOST_NAME: Final = 100
 
 _BUSY_SECONDS: Final = 30.0
-_PAUSE_SECONDS: Final = 0.01
 _READABLE: Final = 40
 _ENDINGS: Final = (".db", ".db-wal", ".db-shm", ".vectors", ".new", ".index", ".new-index")
 
@@ -75,19 +67,10 @@ _TABLES: Final = (
         DELETE FROM vectors WHERE passage = old.id;
     END
     """,
-    f"PRAGMA application_id = {APPLICATION_ID}",
-    f"PRAGMA user_version = {VERSION}",
 )
 
-#: By primary result code: what is the matter, what to do, and whether trying again may help.
-_PLAIN: Final = {
-    sqlite3.SQLITE_BUSY: ("another process is writing to it", "try again", True),
-    sqlite3.SQLITE_LOCKED: ("another process is writing to it", "try again", True),
-    sqlite3.SQLITE_FULL: ("the disk is full", "make room, then try again", True),
-    sqlite3.SQLITE_IOERR: ("the disk does not read or write as it should", "check it", True),
-    sqlite3.SQLITE_CANTOPEN: ("it cannot be opened", "check the rights of the folder", False),
-    sqlite3.SQLITE_READONLY: ("it may not be written", "check the rights of the file", False),
-}
+#: The number is "WFCO".
+_FORMAT: Final = FileFormat(0x5746434F, 1, _TABLES)
 
 
 @dataclass(frozen=True)
@@ -162,31 +145,19 @@ def unknown_collection(name: str) -> RetrievalError:
     )
 
 
-def open_file(place: Place) -> sqlite3.Connection:
-    """Open the file of a collection, or make it; raise RetrievalError if it cannot be used."""
-    deadline = time.monotonic() + _BUSY_SECONDS
-    while True:
-        try:
-            return _opened(place)
-        except (OSError, sqlite3.Error) as error:
-            failure = unusable(error, place.name)
-            # SQLite does not wait where several open a new file or the last one closes it.
-            if not failure.retryable or time.monotonic() >= deadline:
-                raise failure from error
-        time.sleep(_PAUSE_SECONDS)
+def open_collection(place: Place) -> sqlite3.Connection:
+    """Open the file of a collection, or create it; raise RetrievalError if it cannot be used."""
 
+    def fill(connection: sqlite3.Connection) -> None:
+        about = [("app", place.app), ("name", place.name), ("generation", 0)]
+        connection.executemany("INSERT INTO about VALUES (?, ?)", about)
 
-def _opened(place: Place) -> sqlite3.Connection:
-    _make_private(place)
-    connection = sqlite3.connect(
-        place.database, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-    )
     try:
-        _prepare(connection, place)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+        place.database.parent.mkdir(parents=True, exist_ok=True)
+        path = str(place.database)
+        return open_file(path, _FORMAT, busy_seconds=_BUSY_SECONDS, fill=fill)
+    except (OSError, UnusableFile) as error:
+        raise unusable(error, place.name) from error
 
 
 def read_name(database: Path) -> str | None:
@@ -202,58 +173,13 @@ def read_name(database: Path) -> str | None:
     return found and found[0]
 
 
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Generator[None]:
-    """Hold the right to write; everything done meanwhile is kept, or nothing of it."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        # Some failures, such as a full disk, have ended the transaction already.
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-def unusable(error: OSError | sqlite3.Error, name: str) -> RetrievalError:
-    """Say why the files of a collection cannot be used, and what to do."""
+def unusable(error: OSError | sqlite3.Error | UnusableFile, name: str) -> RetrievalError:
+    """Return why the files of a collection cannot be used, and what to do."""
     if isinstance(error, OSError):
-        what = error.strerror or type(error).__name__
-        return RetrievalError(f"collection {name}: {what}", hint="check its folder and the disk")
-    # Only errors that come from the database itself have a code; the low byte is the family.
-    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    again = f"remove it and add its sources again: weft collection remove {name}"
-    what, hint, retryable = _PLAIN.get(code, ("its file is damaged", again, False))
-    said = f"collection {name}: {what} (SQLite says: {error})"
-    return RetrievalError(said, hint=hint, retryable=retryable)
-
-
-def _make_private(place: Place) -> None:
-    """Make a file for its owner only; those that SQLite adds beside it are so as well.
-
-    One that is there is not opened: closing it would drop the locks of this process on it.
-    """
-    place.database.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        os.close(os.open(place.database, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-
-
-def _prepare(connection: sqlite3.Connection, place: Place) -> None:
-    if not _number(connection, "user_version"):
-        connection.execute("PRAGMA journal_mode = WAL")
-        with transaction(connection):
-            # Asked again: another process may have been quicker.
-            if not _number(connection, "user_version"):
-                for statement in _TABLES:
-                    connection.execute(statement)
-                known = [("app", place.app), ("name", place.name), ("generation", 0)]
-                connection.executemany("INSERT INTO about VALUES (?, ?)", known)
-    if _number(connection, "application_id") != APPLICATION_ID:
-        raise RetrievalError(f"{place.database} is a database of another program")
-    if _number(connection, "user_version") > VERSION:
-        raise RetrievalError(f"collection {place.name} was written by a newer Weft; use that")
-
-
-def _number(connection: sqlite3.Connection, pragma: str) -> int:
-    return connection.execute(f"PRAGMA {pragma}").fetchone()[0]
+        reason = error.strerror or type(error).__name__
+        return RetrievalError(f"collection {name}: {reason}", hint="check its folder and the disk")
+    failure = explain(error) if isinstance(error, sqlite3.Error) else error
+    hint = failure.remedy
+    if failure.damaged or not hint:
+        hint = f"remove it and add its sources again: weft collection remove {name}"
+    return RetrievalError(f"collection {name}: {failure}", hint=hint, retryable=failure.retryable)

@@ -65,51 +65,38 @@ _OWN: Final = frozenset({"admin", "config", "local"})
 
 
 class MongoDocuments:
-    """The documents port over a database. Belongs to the event loop it was opened in."""
+    """The documents port over a database; the connection is made with the first call.
+
+    `connect_seconds` limits the search for a server, `answer_seconds` each of its answers. Raises
+    UsageError for an invalid address. Belongs to the event loop it is used in.
+    """
 
     def __init__(
         self,
-        client: "AsyncMongoClient[dict[str, Any]]",
-        address: str,
-        tenant_field: str,
-        answer_seconds: float,
-    ) -> None:
-        self._client = client
-        self._address = address
-        self._tenant_field = tenant_field
-        self._answer_seconds = answer_seconds
-        self._closed = False
-
-    @classmethod
-    async def open(
-        cls,
         url: str,
         *,
         tenant_field: str = TENANT_FIELD,
         connect_seconds: float = 3.0,
         answer_seconds: float = 10.0,
-    ) -> "MongoDocuments":
-        """Take an address; a connection is made with the first call.
-
-        `connect_seconds` is how long a server is looked for, `answer_seconds` how long it may take
-        for an answer. Raises UsageError if the address is none.
-        """
+    ) -> None:
         refuse_tenant_field(tenant_field)
-        address = shown_address(url)
+        self._address = shown_address(url)
+        self._tenant_field = tenant_field
+        self._answer_seconds = answer_seconds
+        self._closed = False
         try:
-            client = AsyncMongoClient[dict[str, Any]](
+            self._client = AsyncMongoClient[dict[str, Any]](
                 url,
                 serverSelectionTimeoutMS=round(connect_seconds * 1000),
                 connectTimeoutMS=round(connect_seconds * 1000),
             )
         except (errors.PyMongoError, ValueError) as error:
-            # What the library says may quote the password.
-            said = "" if "@" in url else f" ({error})"
+            # The library's message may quote the password.
+            quoted = "" if "@" in url else f" ({error})"
             raise UsageError(
-                f"{address} is no address of a MongoDB server{said}",
+                f"{self._address} is not the address of a MongoDB server{quoted}",
                 hint="write mongodb://HOST:PORT/DATABASE; in a password, write @ as %40",
             ) from None
-        return cls(client, address, tenant_field, answer_seconds)
 
     async def find(
         self,

@@ -23,13 +23,6 @@ from weft.adapters.documents.requests import (
     refuse_tenant_field,
     written,
 )
-from weft.adapters.documents.sqlite_file import (
-    IN_MEMORY,
-    connect,
-    open_file,
-    store_error,
-    transaction,
-)
 from weft.adapters.documents.sqlite_rows import (
     MOST_INDEXES,
     Place,
@@ -41,6 +34,15 @@ from weft.adapters.documents.sqlite_rows import (
     newest,
     put_document,
     search_for,
+)
+from weft.adapters.sqlite_file import (
+    IN_MEMORY,
+    FileFormat,
+    UnusableFile,
+    connect,
+    explain,
+    open_file,
+    transaction,
 )
 from weft.errors import StoreError, UsageError
 from weft.findings import Json
@@ -55,23 +57,62 @@ LOOK_SECONDS: Final = 0.25
 _LOOKS_AFTER_CHANGE: Final = 20
 
 
+#: A document gets a new number with every write, so the last one written has the highest; every
+#: index ends with it implicitly. The tenant is part of every key. `forgotten` has the number of the
+#: last change of a collection that is no longer stored.
+_TABLES: Final = (
+    """
+    CREATE TABLE documents (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT, app TEXT NOT NULL, database TEXT NOT NULL,
+        collection TEXT NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL,
+        UNIQUE (app, database, collection, key)
+    )
+    """,
+    "CREATE INDEX documents_by_age ON documents (app, database, collection)",
+    """
+    CREATE TABLE changes (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT, app TEXT NOT NULL, database TEXT NOT NULL,
+        collection TEXT NOT NULL, key TEXT NOT NULL, kind TEXT NOT NULL
+    )
+    """,
+    "CREATE INDEX changes_by_collection ON changes (app, database, collection)",
+    """
+    CREATE TABLE forgotten (
+        app TEXT NOT NULL, database TEXT NOT NULL, collection TEXT NOT NULL, seq INTEGER NOT NULL,
+        PRIMARY KEY (app, database, collection)
+    ) WITHOUT ROWID
+    """,
+)
+
+#: The number is "WFDC".
+FORMAT: Final = FileFormat(0x57464443, 1, _TABLES)
+
+
 class SqliteDocuments:
-    """The documents port over a file. Belongs to the event loop it was opened in."""
+    """The documents port over a file, opened or created when it is first used.
+
+    ":memory:" is gone when it is closed. `busy_seconds` is how long to wait for another process,
+    and `prepare` is called before the file is opened. Belongs to the event loop it is used in.
+    """
 
     def __init__(
         self,
-        path: str,
-        writer: sqlite3.Connection,
-        reader: sqlite3.Connection,
-        writing: ThreadPoolExecutor,
-        tenant_field: str,
+        path: Path | str,
+        *,
+        tenant_field: str = TENANT_FIELD,
+        busy_seconds: float = 5.0,
+        prepare: Callable[[], None] | None = None,
     ) -> None:
-        self._path = path
-        self._writer, self._reader = writer, reader
-        self._writing = writing
-        # What is in memory is seen by one connection only.
-        self._reading = writing if reader is writer else _thread("reader")
+        refuse_tenant_field(tenant_field)
+        self._path = str(path)
         self._tenant_field = tenant_field
+        self._busy_seconds = busy_seconds
+        self._prepare = prepare
+        self._writing = _thread("writer")
+        # A database in memory is seen by one connection only.
+        self._reading = self._writing if self._path == IN_MEMORY else _thread("reader")
+        self._opening = asyncio.Lock()
+        self._connections: tuple[sqlite3.Connection, sqlite3.Connection] | None = None
         self._indexed: set[str] = set()
         self._watching: set[asyncio.Event] = set()
         self._closed = False
@@ -80,21 +121,32 @@ class SqliteDocuments:
     async def open(
         cls, path: Path | str, *, tenant_field: str = TENANT_FIELD, busy_seconds: float = 5.0
     ) -> "SqliteDocuments":
-        """Open a file, or make it; ":memory:" is gone when it is closed.
+        """Open a file now; raises StoreError if it cannot be used."""
+        store = cls(path, tenant_field=tenant_field, busy_seconds=busy_seconds)
+        await store.opened()
+        return store
 
-        `busy_seconds` is how long to wait for another process. Raises StoreError if the file cannot
-        be used.
-        """
-        refuse_tenant_field(tenant_field)
-        name, loop = str(path), asyncio.get_running_loop()
-        writing = _thread("writer")
+    async def opened(self) -> tuple[sqlite3.Connection, sqlite3.Connection]:
+        """Return the connections of the writer and of the reader."""
+        connections = self._connections
+        if connections is None:
+            async with self._opening:
+                connections = self._connections
+                if connections is None:
+                    loop = asyncio.get_running_loop()
+                    connections = await loop.run_in_executor(self._writing, self._open_both)
+                    self._connections = connections
+        return connections
+
+    def _open_both(self) -> tuple[sqlite3.Connection, sqlite3.Connection]:
+        if self._prepare is not None:
+            self._prepare()
         try:
-            writer = await loop.run_in_executor(writing, open_file, name, busy_seconds)
-        except BaseException:
-            writing.shutdown(wait=False)
-            raise
-        reader = writer if name == IN_MEMORY else connect(name, busy_seconds)
-        return cls(name, writer, reader, writing, tenant_field)
+            writer = open_file(self._path, FORMAT, busy_seconds=self._busy_seconds)
+        except UnusableFile as error:
+            raise _store_error(error, self._path) from error
+        reader = writer if self._path == IN_MEMORY else connect(self._path, self._busy_seconds)
+        return writer, reader
 
     async def find(
         self,
@@ -187,10 +239,12 @@ class SqliteDocuments:
             return
         self._closed = True
         self._wake()
-        loop = asyncio.get_running_loop()
-        # The writer last: the last connection to a file tidies it up.
-        for thread, connection in ((self._reading, self._reader), (self._writing, self._writer)):
-            await loop.run_in_executor(thread, connection.close)
+        if self._connections is not None:
+            writer, reader = self._connections
+            loop = asyncio.get_running_loop()
+            # The writer last: the last connection to a file tidies it up.
+            for thread, connection in ((self._reading, reader), (self._writing, writer)):
+                await loop.run_in_executor(thread, connection.close)
         for thread in {self._reading, self._writing}:
             thread.shutdown()
 
@@ -207,28 +261,41 @@ class SqliteDocuments:
                 self._indexed.add(field)
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        return await self._do(self._reading, partial(work, self._reader))
+        return await self._run(self._reading, work)
 
     async def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        def within() -> T:
-            with transaction(self._writer):
-                return work(self._writer)
+        def write(connection: sqlite3.Connection) -> T:
+            with transaction(connection):
+                return work(connection)
 
-        done = await self._do(self._writing, within)
+        result = await self._run(self._writing, write, writing=True)
         self._wake()
-        return done
+        return result
 
-    async def _do(self, thread: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+    async def _run(
+        self,
+        thread: ThreadPoolExecutor,
+        work: Callable[[sqlite3.Connection], T],
+        *,
+        writing: bool = False,
+    ) -> T:
         if self._closed:
             raise StoreError(f"documents {self._path}: the store is closed; open it again")
+        writer, reader = await self.opened()
+        connection = writer if writing else reader
         try:
-            return await asyncio.get_running_loop().run_in_executor(thread, work)
+            return await asyncio.get_running_loop().run_in_executor(thread, work, connection)
         except sqlite3.Error as error:
-            raise store_error(error, self._path) from error
+            raise _store_error(explain(error), self._path) from error
 
     def _wake(self) -> None:
         for news in self._watching:
             news.set()
+
+
+def _store_error(error: UnusableFile, path: str) -> StoreError:
+    remedy = f"; {error.remedy}" if error.remedy else ""
+    return StoreError(f"documents {path}: {error}{remedy}", retryable=error.retryable)
 
 
 def _thread(kind: str) -> ThreadPoolExecutor:
