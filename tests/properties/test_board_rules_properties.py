@@ -7,10 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from support.effort import TIMES
 from support.strategies import specs
 from weft.catalogue import CATALOGUE
-from weft.check.rule import rules_of
 from weft.check.rules import board, board_waiting
 from weft.check.run import check
-from weft.check.subject import Subject
+from weft.check.subject import Subject, rules_of
 from weft.spec.workflow import WorkflowSpec, plain
 
 OF_BOARDS = rules_of(board, board_waiting)

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from support.effort import TIMES
 from weft.catalogue import CATALOGUE
-from weft.check.rule import rules_of
 from weft.check.rules import (
     conditions,
     environment,
@@ -18,7 +17,7 @@ from weft.check.rules import (
     usage,
     variables,
 )
-from weft.check.subject import Subject
+from weft.check.subject import Subject, rules_of
 from weft.spec.workflow import WorkflowSpec
 
 RULES = rules_of(

@@ -12,7 +12,7 @@ from typing import Final, cast
 
 from weft.adapters.models.json_objects import as_object
 from weft.adapters.models.sample_values import put_at, sample_value
-from weft.check.explore.samples import questions_in
+from weft.check.explore.domains import questions_in
 from weft.check.subject import Subject
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.variables.conditions import evaluate

@@ -6,14 +6,13 @@ from importlib import import_module
 from typing import Final, Protocol
 
 from weft.catalogue import CATALOGUE
-from weft.check.rule import CheckRule, rules_of
-from weft.check.subject import Hit, Subject
+from weft.check.subject import CheckRule, Hit, Subject, rules_of
 from weft.findings import Finding, Path, Place
 
 #: The modules with rules, `weft.check.rules.<name>`.
 _MODULES: Final = (
     "auto", "bind", "board", "board_waiting", "conditions", "environment", "explored", "exposure",
-    "flow", "flow_state", "groups", "handoffs", "hooks", "ingredients", "names", "outputs",
+    "flow", "flow_state", "groups", "handoffs", "hooks", "names", "outputs",
     "secrets", "servers", "sources", "start", "states", "tools", "triggers", "ui", "usage",
     "variables", "writes",
 )  # fmt: skip

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from graphlib import CycleError, TopologicalSorter
+from types import ModuleType
 from typing import Literal, TypeAlias, TypeVar, cast
 
 from weft.engine.variables.trigger_kinds import TriggerKind, TriggerKinds
@@ -152,3 +153,34 @@ def find_cycles(graph: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, ...]]
             left = {node: after for node, after in left.items() if node not in cycle}
         else:
             return
+
+
+Check: TypeAlias = Callable[[Subject], Iterable[Hit]]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRule:
+    """A rule of the checker, and the parts of the spec it reads.
+
+    A rule is passed over when a file it reads from could not be read: what it would say about the
+    rest would only repeat that fault in other words.
+    """
+
+    code: str
+    reads: frozenset[str]
+    check: Check
+
+
+def rule(code: str, *reads: str) -> Callable[[Check], CheckRule]:
+    """Make a function a rule; `reads` names fields of WorkflowSpec, or "code"."""
+
+    def bind(check: Check) -> CheckRule:
+        return CheckRule(code, frozenset(reads), check)
+
+    return bind
+
+
+def rules_of(*modules: ModuleType) -> tuple[CheckRule, ...]:
+    """Collect the rules of modules, so that none can be forgotten in a list."""
+    found = [value for module in modules for value in vars(module).values()]
+    return tuple(value for value in found if isinstance(value, CheckRule))

@@ -8,7 +8,7 @@ from weakref import finalize
 
 from pydantic_core import from_json, to_json
 
-from weft.check.meanings import comparisons
+from weft.check.board_parts import comparisons
 from weft.context.view import EngineView, View, make_step_view, make_view
 from weft.engine.board.publishing import output_schema
 from weft.engine.board.rules import role_of

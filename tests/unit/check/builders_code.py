@@ -3,7 +3,6 @@
 from typing import Any
 
 from weft.catalogue import CATALOGUE
-from weft.check.rule import rules_of
 from weft.check.rules import (
     auto,
     bind,
@@ -15,7 +14,7 @@ from weft.check.rules import (
     tools,
     ui,
 )
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rules_of
 from weft.spec.workflow import WorkflowSpec
 
 RULES = rules_of(groups, names, tools, auto, bind, hooks, outputs, servers, ui)

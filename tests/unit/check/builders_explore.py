@@ -1,9 +1,8 @@
 """Small workflows for the tests of the explorer."""
 
 from weft.check.explore import explore
-from weft.check.rule import rules_of
 from weft.check.rules import explored
-from weft.check.subject import Subject
+from weft.check.subject import Subject, rules_of
 from weft.spec.workflow import WorkflowSpec
 
 RULES = {rule.code: rule for rule in rules_of(explored)}

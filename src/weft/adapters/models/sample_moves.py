@@ -8,8 +8,8 @@ from typing import Final, Literal, TypeAlias
 
 from weft.adapters.models.sample_texts import matching_text
 from weft.adapters.models.sample_values import Places
+from weft.check.explore.domains import Questions, questions_in, samples
 from weft.check.explore.happenings import Setting
-from weft.check.explore.samples import Questions, questions_in, samples
 from weft.check.explore.ways import Ways, ways_to_end
 from weft.check.rules.explored import is_explorable
 from weft.check.subject import Subject

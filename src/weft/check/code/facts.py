@@ -7,8 +7,8 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from weft.check.code.functions import Function
 from weft.check.code.modules import OWN_SIGNAL, Definition, Module, file_of, read_module
-from weft.check.code.signatures import Function
 from weft.check.subject import Subject
 from weft.findings import Severity
 from weft.ids import nearest

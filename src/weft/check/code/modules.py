@@ -7,12 +7,15 @@ from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from weft.check.code.signatures import Function, Spot, function_of, is_context_type
-from weft.check.code.writes import (
+from weft.check.code.functions import (
     CONTEXT_NAMES,
     WRITING,
+    Function,
+    Spot,
     Write,
     called,
+    function_of,
+    is_context_type,
     read_in,
     writes_in,
     written_through,

@@ -5,7 +5,6 @@ out and never causes an error, at most a warning. A condition on something unkno
 false. Beyond the limit of states the exploration says so.
 """
 
-from weft.check.explore.exploration import STATE_LIMIT, EndlessRun, Exploration, explore
-from weft.check.explore.words import UnusedRule
+from weft.check.explore.exploration import STATE_LIMIT, EndlessRun, Exploration, UnusedRule, explore
 
 __all__ = ["STATE_LIMIT", "EndlessRun", "Exploration", "UnusedRule", "explore"]

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
-from weft.check.explore.ground import Ground
-from weft.check.explore.space import Change, backward, forward
+from weft.check.explore.ground import Change, Ground, backward, forward
 from weft.engine.conversation.routing import Routing
 
 #: enter: the agent is about to speak; arrive: its turn has begun; speak: it is at work; work: it

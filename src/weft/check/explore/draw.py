@@ -15,10 +15,8 @@ from typing import Final
 
 from weft import ids
 from weft.check.explore.chart import END, START, Chart, Edge, Point, PointKind, Step
-from weft.check.explore.conditions import Case, Walk, cases
-from weft.check.explore.ground import Ground
+from weft.check.explore.ground import Case, Change, Ground, Walk, cases, change, union
 from weft.check.explore.happenings import Happening, Moment, Setting, automatic_calls
-from weft.check.explore.space import Change, change, union
 from weft.check.subject import Subject
 from weft.engine.compile import handoff_tools
 from weft.engine.conversation.routing import (

@@ -1,30 +1,252 @@
 """What is explored: the variables that matter, what sets them, and when rules apply."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
+from typing import Final, TypeAlias
 
-from weft.check.explore.conditions import (
-    ALL_QUESTIONS,
-    MOST_QUESTIONS,
-    Blocks,
-    Truth,
-    blocks,
-    truth,
-)
-from weft.check.explore.domains import Domain, domain_of
+from weft.check.explore.domains import Domain, domain_of, questions_in
 from weft.check.explore.happenings import Happening, written
-from weft.check.explore.samples import questions_in
-from weft.check.explore.space import Space, lay_out
 from weft.check.explore.triggers import triggered
 from weft.check.subject import Subject
 from weft.check.values import value_error
-from weft.engine.variables.conditions import UNKNOWN
+from weft.engine.conversation.routing import Route, RoutingRule, Test
+from weft.engine.variables.conditions import UNKNOWN, decide
+from weft.errors import ExpressionError
+from weft.findings import Json
 from weft.ids import FUNCTION_REF
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import Condition, names
 from weft.spec.variables import ComputedSource
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One variable: its values, how far apart they lie, and where each of them holds."""
+
+    values: tuple[Json, ...]
+    stride: int
+    masks: tuple[int, ...]
+
+    @property
+    def blocks(self) -> tuple[tuple[Json, int], ...]:
+        """The values, each with the set of combinations in which it holds."""
+        return tuple(zip(self.values, self.masks, strict=True))
+
+    def value_at(self, number: int) -> Json:
+        return self.values[number // self.stride % len(self.values)]
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The variables and all their combinations; `full` is the set of all of them."""
+
+    axes: Mapping[str, Axis]
+    full: int
+
+    def within(self, allowed: Mapping[str, Iterable[int]]) -> int:
+        """Return the set where every named variable has one of the values with these indexes."""
+        bits = self.full
+        for name, indexes in allowed.items():
+            bits &= union(self.axes[name].masks[index] for index in indexes)
+        return bits
+
+
+def lay_out(domains: Mapping[str, tuple[Json, ...]]) -> Space:
+    """Give every combination of the values in `domains` its number."""
+    axes: dict[str, Axis] = {}
+    size = 1
+    for name, values in domains.items():
+        # All that is known so far repeats once for each value of the new variable.
+        axes = {
+            known: Axis(
+                axis.values,
+                axis.stride,
+                tuple(_repeat(mask, size, len(values)) for mask in axis.masks),
+            )
+            for known, axis in axes.items()
+        }
+        block = (1 << size) - 1
+        axes[name] = Axis(values, size, tuple(block << size * n for n in range(len(values))))
+        size *= len(values)
+    return Space(axes, (1 << size) - 1)
+
+
+def _repeat(bits: int, width: int, times: int) -> int:
+    return union(bits << width * n for n in range(times))
+
+
+def union(sets: Iterable[int]) -> int:
+    bits = 0
+    for other in sets:
+        bits |= other
+    return bits
+
+
+def first(bits: int) -> int:
+    return (bits & -bits).bit_length() - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What assigning to one variable does to a set: the bits under a mask move so many places.
+
+    Changes to different values move by the same distance when the values lie equally far apart,
+    so even "any value to any value" takes few moves.
+    """
+
+    moves: tuple[tuple[int, int], ...]
+
+    def forward(self, bits: int) -> int:
+        """Return the combinations that the change makes of those in `bits`."""
+        result = 0
+        for mask, distance in self.moves:
+            moved = bits & mask
+            if moved:
+                result |= moved << distance if distance >= 0 else moved >> -distance
+        return result
+
+    def backward(self, bits: int) -> int:
+        """Return the combinations of which the change can make one in `bits`."""
+        result = 0
+        for mask, distance in self.moves:
+            result |= mask & (bits >> distance if distance >= 0 else bits << -distance)
+        return result
+
+
+def change(axis: Axis, outcomes: Sequence[Iterable[int]]) -> Change:
+    """Build the change after which value n has become one of those with indexes `outcomes[n]`."""
+    masks: dict[int, int] = {}
+    for old, news in enumerate(outcomes):
+        for new in news:
+            masks[new - old] = masks.get(new - old, 0) | axis.masks[old]
+    return Change(tuple((mask, steps * axis.stride) for steps, mask in sorted(masks.items())))
+
+
+def forward(changes: Sequence[Change], bits: int) -> int:
+    """Return the combinations that changes, one after the other, make of those in `bits`."""
+    for step in changes:
+        bits = step.forward(bits)
+    return bits
+
+
+def backward(changes: Sequence[Change], bits: int) -> int:
+    """Return the combinations of which changes, one after the other, can make one in `bits`."""
+    for step in reversed(changes):
+        bits = step.backward(bits)
+    return bits
+
+
+#: The values of a variable, each with the set of combinations in which it has that value.
+Blocks: TypeAlias = tuple[tuple[Json, int], ...]
+
+#: How often one condition is asked before the rest counts as open, and all of them together.
+#: Conditions people write need a few dozen questions each, for one false part of an `and` settles
+#: it whatever the others are.
+MOST_QUESTIONS: Final = 2_000
+ALL_QUESTIONS: Final = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """The combinations for which a condition holds, does not hold, or is not known to do either."""
+
+    yes: int
+    no: int
+    open: int
+
+
+def truth(
+    condition: Condition, variables: Mapping[str, Blocks], full: int, most: int = MOST_QUESTIONS
+) -> Truth:
+    """Ask the condition about every combination, all at once where a part of it decides."""
+    found = {True: 0, False: 0, None: 0}
+    questions = 0
+    free = dict.fromkeys(names(condition), UNKNOWN)
+    waiting: list[tuple[int, dict[str, Json]]] = [(full, {})]
+    while waiting:
+        bits, known = waiting.pop()
+        questions += 1
+        answer = _ask(condition, {**free, **known})
+        undecided = [name for name in free if name not in known]
+        if answer is not None or not undecided or questions > most:
+            found[answer] |= bits
+            continue
+        name = undecided[0]
+        for value, block in variables[name]:
+            if bits & block:
+                waiting.append((bits & block, {**known, name: value}))
+    return Truth(found[True], found[False], found[None])
+
+
+def _ask(condition: Condition, values: Mapping[str, Json]) -> bool | None:
+    try:
+        return decide(condition, values)
+    except ExpressionError:
+        # Values that cannot be compared: the rules about types speak of that.
+        return None
+
+
+def blocks(answer: Truth) -> Blocks:
+    """Return the truth of a condition as the values of a variable that is computed by it."""
+    parts = ((True, answer.yes), (False, answer.no), (UNKNOWN, answer.open))
+    return tuple((value, bits) for value, bits in parts if bits)
+
+
+#: Routes that are possible under a test: one of the routing functions, for one agent.
+Walk: TypeAlias = Callable[[Test], Iterable[Route]]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Combinations, which rules held for them, and the routes that are then possible.
+
+    None means that the rule may apply to some of the combinations and to none for sure.
+    """
+
+    bits: int
+    held: Mapping[int, bool | None]
+    routes: tuple[Route, ...]
+
+
+def cases(walk: Walk, truths: Mapping[int, Truth], full: int) -> Iterator[Case]:
+    """Yield the cases that together make up all combinations.
+
+    A rule without an entry in `truths` is judged by a model, which may answer either way.
+    """
+    waiting: list[Case] = [Case(full, {}, ())]
+    while waiting:
+        asked = _Asked(waiting.pop(), truths)
+        routes = tuple(walk(asked))
+        waiting.extend(asked.others)
+        yield Case(asked.bits, asked.held, routes)
+
+
+class _Asked:
+    """A test that narrows the combinations with each new question and notes the other cases."""
+
+    def __init__(self, case: Case, truths: Mapping[int, Truth]) -> None:
+        self.bits = case.bits
+        self.held = dict(case.held)
+        self.others: list[Case] = []
+        self._truths = truths
+
+    def __call__(self, rule: RoutingRule) -> bool | None:
+        if rule.index not in self.held:
+            (answer, bits), *others = self._parts(rule)
+            for other, rest in others:
+                self.others.append(Case(rest, {**self.held, rule.index: other}, ()))
+            self.held[rule.index], self.bits = answer, bits
+        return self.held[rule.index]
+
+    def _parts(self, rule: RoutingRule) -> list[tuple[bool | None, int]]:
+        truth = self._truths.get(rule.index)
+        if truth is None:
+            return [(None, self.bits)]
+        rest = self.bits & ~truth.yes
+        parts = ((True, self.bits & truth.yes), (None if rest & truth.open else False, rest))
+        return [(answer, bits) for answer, bits in parts if bits]
 
 
 @dataclass(frozen=True, slots=True)

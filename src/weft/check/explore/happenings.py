@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from weft.check.bindings import automatic_tools, bound_model
 from weft.check.code.facts import code_of, path_in, reached
-from weft.check.code.writes import Write
+from weft.check.code.functions import Write
+from weft.check.declarations import automatic_tools, bound_model
 from weft.check.subject import Subject
 from weft.engine.compile import refreshed
 from weft.engine.compiled import AFTER_RUN

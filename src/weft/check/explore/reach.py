@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from weft.check.explore.chart import Chart, Edge, Nodes
-from weft.check.explore.space import first
+from weft.check.explore.ground import first
 
 #: Which edges count: the certain ones, all that rules lead along, or those of limits as well.
 By: TypeAlias = Literal["certainty", "rules", "limits"]

@@ -6,8 +6,8 @@ from itertools import combinations
 from typing import Final, cast
 
 from weft.check.answer_schema import Lost, follow
-from weft.check.bindings import bound_model, serving
 from weft.check.code.facts import asked_of, path_in
+from weft.check.declarations import bound_model, serving
 from weft.check.explore.happenings import (
     ANSWERED,
     CALLED,

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from weft.check.explore.chart import Chart, Nodes, Point, TooMuchWorkError
 from weft.check.explore.draw import draw
 from weft.check.explore.exploration import MOST_STEPS, STATE_LIMIT
-from weft.check.explore.ground import survey
+from weft.check.explore.ground import change, forward, survey
 from weft.check.explore.happenings import Setting
 from weft.check.explore.reach import both, layers_to, reached, shortest
-from weft.check.explore.space import change, forward
 from weft.check.subject import Subject
 from weft.check.values import key_of
 from weft.findings import Json

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from weft.check.bindings import automatic_tools, bound_model, lacks_automatic_tool, lacks_model
 from weft.check.code.facts import function_at
-from weft.check.rule import rule
+from weft.check.declarations import automatic_tools, bound_model, lacks_automatic_tool, lacks_model
 from weft.check.spelling import did_you_mean, listed
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 from weft.spec.agents import Agent
 
 

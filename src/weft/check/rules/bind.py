@@ -2,14 +2,13 @@
 
 from collections.abc import Collection, Iterator
 
-from weft.check.bindings import lacks_model
 from weft.check.board_parts import agents_of
 from weft.check.code.facts import missing_function
-from weft.check.rule import rule
+from weft.check.declarations import lacks_model
 from weft.check.rules.declared import RUN_POINTS
 from weft.check.rules.tools import functions_meant
 from weft.check.spelling import PATH_HINT, did_you_mean, is_address_path, unknown_name
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 from weft.findings import Fix, Path, RenameKey
 from weft.ids import nearest, slug
 from weft.spec.board import ModelEngine

@@ -16,9 +16,8 @@ from weft.check.board_parts import (
     subscriptions,
 )
 from weft.check.object_references import only_in_code, unfound
-from weft.check.rule import rule
 from weft.check.spelling import did_you_mean, listed, unknown_name
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 from weft.findings import Path
 from weft.ids import OUTSIDE, nearest
 from weft.spec.agents import BoardIngredient

@@ -14,10 +14,9 @@ from weft.check.board_parts import (
     subscriptions,
     tested,
 )
-from weft.check.rule import rule
-from weft.check.rules.prompts import places_of
+from weft.check.declarations import places_of
 from weft.check.spelling import did_you_mean, listed, unknown_name
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 from weft.engine.board.schedules import parse_cron
 from weft.errors import ExpressionError
 from weft.findings import Json, Path

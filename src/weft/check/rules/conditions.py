@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, TypeAlias, TypeGuard
 
-from weft.check.explore.conditions import MOST_QUESTIONS, Truth, truth
-from weft.check.explore.samples import questions_in, samples
-from weft.check.explore.space import lay_out
-from weft.check.rule import rule
+from weft.check.explore.domains import questions_in, samples
+from weft.check.explore.ground import MOST_QUESTIONS, Truth, lay_out, truth
 from weft.check.rules.comparisons import TRUTHS, objections
 from weft.check.spelling import did_you_mean
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 from weft.check.values import value_error, variable_types
 from weft.engine.conversation.routing import may_route
 from weft.engine.variables.conditions import UNKNOWN

@@ -6,10 +6,10 @@ from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
 from weft.check.board_parts import references as board_references
 from weft.check.code.facts import code_of, module_file, module_names, path_in
+from weft.check.code.functions import PLAIN_NAME, Function, not_given
 from weft.check.code.modules import Module
-from weft.check.code.signatures import PLAIN_NAME, Function, not_given
+from weft.check.declarations import placed_triggers
 from weft.check.flow_parts import references as flow_references
-from weft.check.rules.trigger_places import placed_triggers
 from weft.check.spelling import did_you_mean, listed
 from weft.check.subject import Hit, Subject, listed_once
 from weft.engine.compiled import AFTER_RUN, BEFORE_RUN

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from weft.check.rule import rule
+from weft.check.declarations import insertions
 from weft.check.rules.conditions import named_in
-from weft.check.rules.prompts import insertions
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 from weft.engine.variables.suppression import IN_PRODUCTION, suppressed_variables
 from weft.findings import Severity
 from weft.spec.agents import WORD_CONDITIONS

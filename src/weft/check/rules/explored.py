@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from weft.check.explore import EndlessRun, Exploration, UnusedRule, explore
-from weft.check.rule import rule, rules_of
 from weft.check.rules import (
     auto,
     bind,
@@ -19,7 +18,7 @@ from weft.check.rules import (
     variables,
 )
 from weft.check.spelling import listed
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule, rules_of
 from weft.engine.conversation.routing import link_routing
 from weft.findings import Finding, Path
 from weft.spec.conditions import names as names_in

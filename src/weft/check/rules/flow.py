@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from weft.check.flow_parts import flow_of, is_flow, placed_parts, sources, steps, works
-from weft.check.rule import rule
 from weft.check.rules.board import changed
 from weft.check.spelling import did_you_mean, listed
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 from weft.findings import Path
 from weft.spec import flow as spec
 from weft.spec.agents import HistoryIngredient

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from weft.check.bindings import bound_model
+from weft.check.declarations import bound_model
 from weft.check.flow_parts import (
     Lost,
     is_flow,
@@ -19,12 +19,11 @@ from weft.check.flow_parts import (
     works,
 )
 from weft.check.object_references import only_in_code, unfound
-from weft.check.rule import rule
 from weft.check.rules.comparisons import instead, kinds_of, objections
 from weft.check.rules.conditions import first_mentions
 from weft.check.rules.flow import approvals
 from weft.check.spelling import agent_meant, did_you_mean, listed, short, unknown_name
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 from weft.check.values import key_of, told, value_error
 from weft.errors import ExpressionError
 from weft.findings import Path

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 
 from weft.check.code.facts import missing_function, reached
-from weft.check.rule import rule
+from weft.check.declarations import placed_triggers
 from weft.check.rules.declared import tool_entries
-from weft.check.rules.trigger_places import placed_triggers
 from weft.check.spelling import listed, unknown_name
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 from weft.findings import Path
 from weft.ids import AGENT_NAME, TERMINATE, USER
 from weft.spec.triggers import (

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from weft.check.rule import rule
 from weft.check.spelling import unknown_name
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 from weft.engine.compile import handoff_tools
 from weft.engine.conversation.routing import startup_mode
 from weft.findings import Fix, Remove

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from weft.check.rule import rule
 from weft.check.rules.declared import (
     hook_entries,
     misfits_at,
@@ -12,7 +11,7 @@ from weft.check.rules.declared import (
     unused_files,
     with_code,
 )
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 
 
 @rule("HOOK001", "hooks", "code")

@@ -4,10 +4,9 @@ import keyword
 from collections.abc import Iterable, Iterator
 
 from weft.check.code.facts import path_in
-from weft.check.rule import rule
 from weft.check.rules.declared import all_tool_entries
 from weft.check.spelling import pascal_case, snake_case
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 from weft.findings import Fix, Path, Remove
 from weft.ids import AGENT_NAME, SNAKE_NAME, TERMINATE, USER
 from weft.spec.conditions import KEYWORDS

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from weft.check.bindings import lacks_model
-from weft.check.rule import rule
+from weft.check.declarations import lacks_model
 from weft.check.spelling import did_you_mean, listed, respelling, unknown_name
-from weft.check.subject import Hit, Subject, find_cycles
+from weft.check.subject import Hit, Subject, find_cycles, rule
 from weft.findings import Fix, Path, Remove
 from weft.ids import nearest
 from weft.spec.agents import Agent

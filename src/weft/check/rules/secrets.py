@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from weft.check.rule import rule
 from weft.check.secrets import is_secret_file, secret_in
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 from weft.check.values import declared_values, is_open_secret, label_of, texts_in
 from weft.findings import Path
 from weft.ids import name_error

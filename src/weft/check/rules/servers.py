@@ -6,9 +6,8 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
-from weft.check.rule import rule
 from weft.check.rules.sources import address_hits, login_hits, secret_name_hits
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 from weft.findings import Path
 from weft.spec.templates import Reference, parse_template
 from weft.spec.tools import McpServer, SecretRef

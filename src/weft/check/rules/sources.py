@@ -2,26 +2,26 @@
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, cast
 
-from weft.check.rule import rule
-from weft.check.rules.comparisons import kinds_of
-from weft.check.rules.needs import (
-    PREPARED,
-    Need,
-    known_from,
-    needs_of,
-    read_at,
-    unknown_insertion,
-)
-from weft.check.rules.queries import query_faults
+from weft.check.rules.comparisons import Kind, kinds_of
 from weft.check.rules.secrets import why_not_read
 from weft.check.secrets import secret_in
-from weft.check.spelling import short, unknown_name
-from weft.check.subject import Hit, Subject
-from weft.findings import Path
+from weft.check.spelling import did_you_mean, short, unknown_name
+from weft.check.subject import Hit, Subject, rule
+from weft.check.values import texts_in, variable_types
+from weft.engine.compile import refreshed
+from weft.engine.turn.hook_points import is_function
+from weft.errors import ExpressionError
+from weft.findings import Json, Path
+from weft.ids import TENANT_VARIABLES
+from weft.spec.part import JsonMap
+from weft.spec.queries import parse_query
+from weft.spec.templates import Reference, parse_template, references
 from weft.spec.types import print_type
 from weft.spec.variables import (
+    ComputedSource,
     DatabaseSource,
     EntitySource,
     EnvironmentSource,
@@ -31,6 +31,138 @@ from weft.spec.variables import (
     Source,
     Variable,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A variable that is looked for, or that a text at a path puts in at an offset."""
+
+    name: str
+    path: Path
+    offset: int | None = None
+
+
+def needs_of(source: Source, path: Path = ()) -> Iterator[Need]:
+    """Yield the variables that must have a value for a source to be read."""
+    if isinstance(source, DatabaseSource | EntitySource) and source.search_by is not None:
+        yield Need(source.search_by, (*path, "search_by"))
+    for key in ("query_template", "url"):
+        for at, text in texts_in(getattr(source, key, None), (*path, key)):
+            yield from insertions_in(text, at)
+
+
+def insertions_in(text: str, path: Path) -> Iterator[Need]:
+    """Yield the variables that a text puts in."""
+    return (Need(it.name, path, it.offset) for it in references(text))
+
+
+def unknown_insertion(subject: Subject, what: str, need: Need) -> Hit:
+    """Report that a text puts in what is no variable."""
+    literally = "declare it in context_variables.json"
+    if "query_template" not in need.path:  # In a query, {{name}} is read as {name}.
+        literally = f"declare it, or write {{{{{need.name}}}}} if the braces are meant literally"
+    return Hit(
+        need.path,
+        f'{what} puts in "{need.name}", which is no variable',
+        hint=did_you_mean(need.name, subject.variable_names) or (literally,),
+        offset=need.offset,
+        length=len(need.name),
+    )
+
+
+#: When a variable has its value: from the start, once the run has been prepared, or in a turn.
+AT_START, PREPARED, IN_TURN = range(3)
+
+
+def read_at(source: Source) -> int:
+    """Return when a source is read from outside; AT_START for what is not."""
+    strategy = refreshed(source)
+    return AT_START if strategy is None else PREPARED if strategy == "once" else IN_TURN
+
+
+def known_from(subject: Subject, name: str) -> int:
+    """Return when a variable first has its value, with all that it is computed from."""
+    latest, waiting, met = AT_START, [name], {name}
+    for found in waiting:
+        variable = subject.spec.variables.get(found)
+        if variable is None:
+            continue
+        source = variable.source
+        latest = max(latest, read_at(source))
+        if isinstance(source, ComputedSource):
+            # A function is called when all was read that is read for the run.
+            latest = max(latest, PREPARED if is_function(source.computation) else AT_START)
+            fresh = [it for it in source.inputs if it not in met]
+            met.update(fresh)
+            waiting += fresh
+    return latest
+
+
+#: What stands for the value of a variable, by the kind it is of, and what operators look for.
+_STAND_INS: Final[dict[Kind, Json]] = {"text": "", "number": 0, "truth": True, "list": []}
+_WANTED: Final[dict[str, Kind]] = {"$in": "list", "$exists": "truth"}
+_OWN_TENANT: Final = tuple(f"{{{name}}}" for name in TENANT_VARIABLES)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFault:
+    """What keeps a query from being asked, where in it, and what to do."""
+
+    path: Path
+    fact: str
+    hint: str
+
+
+def query_faults(subject: Subject, template: JsonMap) -> Iterator[QueryFault]:
+    """Yield what a store of documents would refuse in a query, whatever the values are."""
+    try:
+        parse_query(cast("JsonMap", _filled(subject, template, "")))
+    except ExpressionError as error:
+        hint = error.hint or "correct the query"
+        yield QueryFault((), f"cannot be asked: {error}", hint)
+    for path in _tenants(template, ()):
+        fact = f"names a tenant by {path[-1]}: a run finds the documents of its own tenant alone"
+        yield QueryFault(path, fact, f'take "{path[-1]}" out of the query')
+
+
+def _filled(subject: Subject, part: Json, key: str) -> Json:
+    """Return a query with values such as the variables have that it puts in."""
+    match part:
+        case dict():
+            fields = cast("JsonMap", part)
+            return {name: _filled(subject, it, name) for name, it in fields.items()}
+        case list():
+            return [_filled(subject, it, key) for it in cast("list[Json]", part)]
+        case str():
+            pieces = parse_template(part)
+            alone = pieces[0] if len(pieces) == 1 else None
+            return _value(subject, alone.name, key) if isinstance(alone, Reference) else part
+        case _:
+            return part
+
+
+def _value(subject: Subject, name: str, key: str) -> Json:
+    """Return what may stand for a variable, of the kind that is looked for if it can be."""
+    type_ = subject.once(variable_types).get(name)
+    kinds = set(_STAND_INS) if type_ is None else kinds_of(type_)
+    fitting: list[Kind] = [kind for kind in _STAND_INS if kind in kinds]
+    if not fitting:
+        raise ExpressionError(
+            f"{name} is an object", hint="put in one of its fields, as a variable of its own"
+        )
+    wanted = _WANTED.get(key, fitting[0])
+    return _STAND_INS[wanted if wanted in fitting else fitting[0]]
+
+
+def _tenants(query: JsonMap, path: Path) -> Iterator[Path]:
+    """Yield where a query names a tenant other than by the run's own."""
+    for key, value in query.items():
+        if key in TENANT_VARIABLES and (path or value not in _OWN_TENANT):
+            yield (*path, key)
+        for index, inner in enumerate(cast("list[Json]", value) if isinstance(value, list) else ()):
+            if key.startswith("$") and isinstance(inner, dict):
+                yield from _tenants(cast("JsonMap", inner), (*path, key, index))
+
 
 _ADDRESS: Final = re.compile(r"https?://[^\s/]", re.IGNORECASE)
 _INSERTION: Final = re.compile(r"\{[A-Za-z_]")

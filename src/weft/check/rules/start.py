@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from weft.check.rule import rule
-from weft.check.rules.trigger_places import of_plugins
+from weft.check.declarations import of_plugins
 from weft.check.spelling import PATH_HINT, is_address_path
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 from weft.engine.unsupported import not_performed, refusal
 from weft.errors import ExpressionError
 from weft.spec.condition_parser import parse_condition

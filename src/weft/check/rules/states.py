@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from weft.check.rule import rule
-from weft.check.rules.trigger_places import assigned, placed_triggers
+from weft.check.declarations import assigned, placed_triggers
 from weft.check.rules.usage import read_variables
 from weft.check.spelling import short, variable_meant
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 from weft.check.values import is_open_secret, key_of, told, value_error
 from weft.engine.variables.conditions import same
 from weft.findings import Fix, Json, Path, Remove

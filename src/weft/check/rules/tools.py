@@ -5,10 +5,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from weft.check.code.facts import code_of, reached
+from weft.check.code.functions import CONTEXT_NAMES, PLAIN_NAME, Parameter
 from weft.check.code.modules import UI_CALL, Module
-from weft.check.code.signatures import PLAIN_NAME, Parameter
-from weft.check.code.writes import CONTEXT_NAMES
-from weft.check.rule import rule
 from weft.check.rules.declared import (
     all_entries,
     all_tool_entries,
@@ -23,7 +21,7 @@ from weft.check.rules.declared import (
     with_code,
 )
 from weft.check.spelling import did_you_mean, listed
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 from weft.findings import Fix, Path, Place, SetValue
 from weft.ids import nearest
 from weft.spec.tools import UiTool

@@ -5,22 +5,22 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from weft.check.bindings import bound_model, serving
 from weft.check.code.facts import function_at, function_named, missing_function
-from weft.check.code.signatures import not_given
-from weft.check.explore.happenings import automatic_calls
-from weft.check.rule import rule
-from weft.check.rules.declared import RUN_POINTS
-from weft.check.rules.prompts import places_of
-from weft.check.rules.tools import functions_meant
-from weft.check.rules.trigger_places import (
+from weft.check.code.functions import not_given
+from weft.check.declarations import (
     PlacedTrigger,
     WaitsForTool,
+    bound_model,
     of_plugins,
     placed_triggers,
+    places_of,
+    serving,
 )
+from weft.check.explore.happenings import automatic_calls
+from weft.check.rules.declared import RUN_POINTS
+from weft.check.rules.tools import functions_meant
 from weft.check.spelling import did_you_mean, listed, short, unknown_name
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 from weft.engine.variables.conditions import same
 from weft.engine.variables.patterns import pattern
 from weft.errors import ExpressionError

@@ -8,11 +8,10 @@ from typing import Final, cast
 from weft.check.answer_schema import Lost, answers_refused, follow, schema_faults
 from weft.check.code.facts import code_of, reached
 from weft.check.code.modules import UI_CALL, Module
-from weft.check.rule import rule
+from weft.check.declarations import PlacedTrigger, placed_triggers
 from weft.check.rules.declared import all_entries, tool_entries
-from weft.check.rules.needs import insertions_in, unknown_insertion
+from weft.check.rules.sources import insertions_in, unknown_insertion
 from weft.check.rules.tools import functions_meant
-from weft.check.rules.trigger_places import PlacedTrigger, placed_triggers
 from weft.check.spelling import (
     agent_meant,
     did_you_mean,
@@ -21,7 +20,7 @@ from weft.check.spelling import (
     respelling,
     unknown_name,
 )
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 from weft.findings import Fix, Json, Path, Place, SetValue
 from weft.ids import AGENT_NAME, nearest
 from weft.spec.part import JsonMap

@@ -5,15 +5,13 @@ from typing import Final
 
 from weft.check.code.facts import code_of, function_named
 from weft.check.code.modules import Definition
+from weft.check.declarations import insertions, placed_triggers, quoted_words, words
 from weft.check.flow_parts import sources, tested
 from weft.check.flow_parts import texts as flow_texts
-from weft.check.rule import rule
 from weft.check.rules.declared import all_entries
-from weft.check.rules.needs import needs_of
-from weft.check.rules.prompts import insertions, quoted_words, words
-from weft.check.rules.trigger_places import placed_triggers
+from weft.check.rules.sources import needs_of
 from weft.check.spelling import variable_meant
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 from weft.engine.variables.access import may_read
 from weft.errors import ExpressionError
 from weft.spec.agents import VariablesIngredient

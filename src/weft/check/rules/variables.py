@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from weft.check.code.facts import function_named, missing_function
-from weft.check.code.signatures import not_given
-from weft.check.rule import rule
+from weft.check.code.functions import not_given
+from weft.check.declarations import assigned, placed_triggers
 from weft.check.rules.comparisons import instead, kinds_of, objections
 from weft.check.rules.conditions import first_mentions
-from weft.check.rules.trigger_places import assigned, placed_triggers
 from weft.check.spelling import (
     did_you_mean,
     listed,
@@ -18,7 +17,7 @@ from weft.check.spelling import (
     unknown_name,
     variable_meant,
 )
-from weft.check.subject import Hit, Subject, find_cycles
+from weft.check.subject import Hit, Subject, find_cycles, rule
 from weft.check.values import (
     declared_values,
     holds_secret,

@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Iterator
 
 from weft.check.code.facts import code_of, reached
+from weft.check.code.functions import PLAIN_NAME
 from weft.check.code.modules import Definition, PlacedRead, PlacedWrite
-from weft.check.code.signatures import PLAIN_NAME
-from weft.check.rule import rule
 from weft.check.rules.declared import RUN_POINTS, AnyEntry, all_entries
 from weft.check.spelling import did_you_mean, short
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rule
 from weft.check.values import shown_value_error, told
 from weft.engine.variables.access import access_error
 from weft.engine.variables.conditions import same

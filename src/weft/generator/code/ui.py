@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from weft.check.rules.trigger_places import placed_triggers
+from weft.check.declarations import placed_triggers
 from weft.check.subject import Subject
 from weft.generator.code.python_text import (
     Piece,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, cast
 
-from weft.check.rules.trigger_places import placed_triggers
+from weft.check.declarations import placed_triggers
 from weft.check.subject import Subject
 from weft.findings import Json
 from weft.generator.draft import Draft, Replaced

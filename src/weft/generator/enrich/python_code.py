@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
-from weft.check.code.writes import called
+from weft.check.code.functions import called
 from weft.generator.enrich.allowed import (
     ATTRIBUTES,
     BUILTINS,

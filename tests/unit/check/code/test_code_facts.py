@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from unit.check.builders_code import subject
 from weft.check.code.facts import code_of, function_at, path_in, reached
+from weft.check.code.functions import Spot, Write
 from weft.check.code.modules import Module, read_module
-from weft.check.code.signatures import Spot
-from weft.check.code.writes import Write
 from weft.findings import Place
 
 

@@ -7,9 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unit.check.builders_explore import derived, explored_by, rule, tool
-from weft.check.explore.conditions import MOST_QUESTIONS, blocks, truth
-from weft.check.explore.samples import questions_in, samples
-from weft.check.explore.space import backward, change, first, forward, lay_out, union
+from weft.check.explore.domains import questions_in, samples
+from weft.check.explore.ground import (
+    MOST_QUESTIONS,
+    backward,
+    blocks,
+    change,
+    first,
+    forward,
+    lay_out,
+    truth,
+    union,
+)
 from weft.engine.variables.conditions import UNKNOWN, decide
 from weft.errors import ExpressionError
 from weft.spec.condition_parser import parse_condition

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import weft.check.rules
 from weft.catalogue import CATALOGUE
-from weft.check.rule import rules_of
 from weft.check.run import RULES
+from weft.check.subject import rules_of
 
 
 def test_every_module_with_rules_is_applied():

@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from weft.check.meanings import comparisons
-from weft.check.rule import rules_of
+from weft.check.board_parts import comparisons
 from weft.check.rules import board, board_waiting
 from weft.check.run import check
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rules_of
 from weft.spec.workflow import WorkflowSpec
 
 CODE = """\

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from weft.check.rule import rules_of
 from weft.check.rules import flow, flow_state
 from weft.check.run import check
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Hit, Subject, rules_of
 from weft.spec.workflow import WorkflowSpec
 
 OF_FLOWS = {it.code: it for it in rules_of(flow, flow_state)}

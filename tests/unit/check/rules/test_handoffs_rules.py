@@ -1,7 +1,6 @@
 from weft.catalogue import CATALOGUE
-from weft.check.rule import rules_of
 from weft.check.rules import conditions, handoffs
-from weft.check.subject import Subject
+from weft.check.subject import Subject, rules_of
 from weft.spec.workflow import WorkflowSpec
 
 RULES = {rule.code: rule for rule in rules_of(handoffs, conditions)}

@@ -4,7 +4,6 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from weft.catalogue import CATALOGUE
-from weft.check.rule import rules_of
 from weft.check.rules import (
     secrets,
     sources,
@@ -14,7 +13,7 @@ from weft.check.rules import (
     variables,
     writes,
 )
-from weft.check.subject import Subject
+from weft.check.subject import Subject, rules_of
 from weft.engine.variables.trigger_kinds import Fires
 from weft.spec.workflow import WorkflowSpec
 
