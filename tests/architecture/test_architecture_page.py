@@ -1,4 +1,4 @@
-"""The page about the way of one turn names real functions, in the order they are called in."""
+"""The architecture page: names exist, steps are called in its order, diagrams are correct."""
 
 import asyncio
 import importlib
@@ -6,11 +6,13 @@ import re
 import shutil
 import sys
 import threading
+import tomllib
 from pathlib import Path
 from types import FunctionType
 
 import pytest
 
+from support.mermaid_play import read_by_mermaid
 from weft.app.hosts import LOCAL, open_host
 from weft.engine.reduce import pending
 from weft.packages.workspace import shipped_folder
@@ -19,7 +21,7 @@ from weft.testing.models import ScriptedModel, call
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
 
 #: A numbered step and everything it says; names of functions stand in backticks.
-STEP = re.compile(r"^(\d+)\. (.*?)(?=^\d+\. |^## |\Z)", re.MULTILINE | re.DOTALL)
+STEP = re.compile(r"^(\d+)\. (.*?)(?=^\d+\. |^## |^\*\*|\Z)", re.MULTILINE | re.DOTALL)
 NAME = re.compile(r"`(weft(?:\.\w+)+)`")
 
 
@@ -95,3 +97,20 @@ def test_a_turn_goes_as_the_page_says(called):
         for name in functions:
             assert name in called[at:], f"step {number}: {name} is not called after the step before"
         at = called.index(functions[0], at)
+
+
+def diagrams():
+    return re.findall(r"```mermaid\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_the_three_diagrams_can_be_drawn():
+    assert [read.error for read in read_by_mermaid(diagrams())] == [None] * 3
+
+
+def test_the_diagram_of_layers_is_what_import_contracts_enforce():
+    project = tomllib.loads((PAGE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    contract = project["tool"]["importlinter"]["contracts"][0]
+    enforced = [set(layer.split(" | ")) for layer in contract["layers"] if layer != "__main__"]
+    labels = re.findall(r'\w+\["([^"]+)"\]', diagrams()[0])
+    drawn = [set(label.partition(":")[0].split(", ")) for label in labels]
+    assert [layer for layer in drawn if layer != {"pure"}] == enforced
