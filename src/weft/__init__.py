@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from weft.app.hosts import open_host, run
+    from weft.app.flows import run
+    from weft.app.hosts import open_host
     from weft.errors import Ask, Refuse, RetryModel
     from weft.ports.scope import Scope
     from weft.runtime.asking import show_ui_tool, use_ui_tool
@@ -45,7 +46,7 @@ _HOMES: Final = {
     "Stop": "weft.runtime.signals",
     "UserMessage": "weft.runtime.signals",
     "open_host": "weft.app.hosts",
-    "run": "weft.app.hosts",
+    "run": "weft.app.flows",
     "show_ui_tool": "weft.runtime.asking",
     "tool": "weft.runtime.tools.options",
     "use_ui_tool": "weft.runtime.asking",

@@ -13,7 +13,7 @@ from support.retrieval_play import INSECTS, by_keywords, by_words
 from weft.adapters.collections.collection import EmbeddedCollection
 from weft.adapters.collections.file import Place
 from weft.adapters.system_clock import SystemClock
-from weft.app.outside import open_outside
+from weft.app.hosts import open_outside
 from weft.errors import RetrievalError, SetupError
 from weft.retrieval import Chunking, Collection, Progress, RetrieverRegistry, open_collections
 from weft.testing import InMemoryVectorAdapter, WordEmbedder

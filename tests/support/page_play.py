@@ -13,8 +13,8 @@ import pytest
 from weft import UserMessage
 from weft.adapters.system_clock import SystemClock
 from weft.app.folders import LOCAL
+from weft.app.hosts import open_outside
 from weft.app.installation import linking_of
-from weft.app.outside import open_outside
 from weft.cli.app import main
 from weft.engine.state import State
 from weft.packages.reader import read_package

@@ -1,18 +1,18 @@
 """Flows of a program: run from a script, or in a program that has an event loop."""
 
+import asyncio
 import logging
 from collections import ChainMap
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast, overload
 
 from pydantic import BaseModel, ValidationError
 
-from weft.app.code_hosts import open_code_host
-from weft.app.folders import JOURNAL, LOCAL, make_folder
-from weft.app.outside import Adapters
+from weft.app.folders import LOCAL
+from weft.app.hosts import Adapters, open_code_host, open_host
 from weft.dsl.objects import LocalObjects, kept_objects
 from weft.engine.events import Event, Outcome
 from weft.engine.rows import RequestRow
@@ -103,7 +103,7 @@ async def open_flow(
         lambda: spec,
         ChainMap(objects.table, objects.given),
         workspace=workspace,
-        journal=_journal(workspace, journal),
+        journal=journal,
         model=model,
         clock=clock,
         collections=collections,
@@ -200,16 +200,6 @@ def _parts(flow: AnyFlow) -> tuple[WorkflowSpec, LocalObjects]:
     return spec, objects
 
 
-def _journal(workspace: str | Path | None, journal: str | Path | None) -> str | Path:
-    if journal is not None:
-        return journal
-    if workspace is None:
-        return ":memory:"
-    path = Path(workspace) / JOURNAL
-    make_folder(path.parent, "runs")
-    return path
-
-
 def _values(
     spec: WorkflowSpec, kind: type[BaseModel] | None, given: BaseModel | Mapping[str, Any] | None
 ) -> dict[str, Json]:
@@ -247,3 +237,97 @@ def _output(spec: WorkflowSpec, kind: type[BaseModel] | None, state: State) -> A
             told = f"run {state.run} has completed, and its state does not fit {kind.__name__}"
             raise RunError(f"{told}: {faults_text(*state_faults(error))}") from error
         return held  # A run that has failed, or that waits, may have left it so.
+
+
+@overload
+def run(
+    workflow: str,
+    message: str | None = None,
+    *,
+    workspace: str | Path | None = None,
+    values: Mapping[str, Json] | None = None,
+    model: str | None = None,
+    journal: str | Path | None = None,
+    answer: AnswerPerson | None = None,
+    collections: Adapters | None = None,
+) -> State: ...
+@overload
+def run(
+    workflow: AnyFlow,
+    message: StateT,
+    *,
+    workspace: str | Path | None = None,
+    model: str | Model | None = None,
+    journal: str | Path | None = None,
+    answer: AnswerPerson | None = None,
+    collections: Adapters | None = None,
+) -> FlowResult[StateT]: ...
+def run(
+    workflow: str | AnyFlow,
+    message: Any = None,
+    *,
+    workspace: str | Path | None = None,
+    values: Mapping[str, Json] | None = None,
+    model: str | Model | None = None,
+    journal: str | Path | None = None,
+    answer: AnswerPerson | None = None,
+    collections: Adapters | None = None,
+) -> Any:
+    """Run a workflow from a script, and return its state when it has ended or waits for a person.
+
+    A package of the workspace by its name, with the first message; or a flow of `weft.flow`, with
+    the state it begins with: its result has `outcome` and, as `output`, the state at its end. A
+    flow is kept in memory, unless a workspace or a journal is given.
+
+    `answer` is asked for every question to a person; without it the first question is the end.
+    """
+    if not isinstance(workflow, str):
+        if values is not None:
+            raise UsageError("a flow begins with a state", hint="give it in place of values")
+        whole = run_flow(
+            workflow,
+            message,
+            workspace=workspace,
+            journal=journal,
+            model=model,
+            collections=collections,
+            answer=answer,
+        )
+        hint = "await weft.flow.run_flow(flow, state), which takes the same"
+    else:
+        hint = "use: async with await weft.open_host(...) as host"
+        whole = _run_package(
+            workflow, message, workspace or ".", journal, values, model, answer, collections
+        )
+    return _to_end(whole, hint)
+
+
+async def _run_package(
+    workflow: str,
+    message: str | None,
+    workspace: str | Path,
+    journal: str | Path | None,
+    values: Mapping[str, Json] | None,
+    model: Any,  # noqa: ANN401 - a name; the host says so where it is none
+    answer: AnswerPerson | None,
+    collections: Adapters | None,
+) -> State:
+    async with await open_host(workspace, journal=journal, collections=collections) as host:
+        run = await host.start(workflow, scope=LOCAL, message=message, values=values, model=model)
+        return await until_rest(host, run, answer)
+
+
+def _to_end(work: Coroutine[Any, Any, Any], hint: str) -> Any:  # noqa: ANN401 - what the work returns
+    if _in_loop():
+        work.close()
+        told = "weft.run is for scripts, and here an event loop is running already"
+        raise UsageError(told, hint=hint)
+    return asyncio.run(work)
+
+
+def _in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

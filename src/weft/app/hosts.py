@@ -1,35 +1,45 @@
-"""Hosts on workspaces, for programs and scripts."""
+"""Hosts for the packages of a workspace and for workflows in code, with the ports they use."""
 
-import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, TypeAlias
 
+from weft.adapters.files import WorkspaceFiles
+from weft.adapters.mcp.servers import McpToolServers
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.models.person import Ask
 from weft.adapters.models.usage import Price
 from weft.adapters.python_tools.loader import PythonToolLoader
+from weft.adapters.services.http_services import HttpServices
 from weft.adapters.sqlite import SqliteJournal
 from weft.adapters.system_clock import SystemClock
-from weft.app.context_log import log_context
-from weft.app.flows import AnswerPerson, AnyFlow, FlowResult, run_flow, until_rest
+from weft.app.documents import documents_of
+from weft.app.embeddings import find_embedder
 from weft.app.folders import JOURNAL, LOCAL, make_folder, refuse_package
-from weft.app.installation import linking_of, profile_of
+from weft.app.installation import linking_of, log_context, profile_of
 from weft.app.models import ModelChoice, open_registry
-from weft.app.outside import Adapters, open_outside
-from weft.app.settings import durability_of, tool_limits
-from weft.app.workflows import WorkspaceWorkflows
-from weft.engine.state import State
+from weft.app.settings import allowed_hosts, durability_of, tool_limits
+from weft.app.workflows import CodeWorkflow, WorkspaceWorkflows
 from weft.environment import read_environment
 from weft.errors import UsageError
-from weft.findings import Json
+from weft.ports import retriever as searched
+from weft.ports.clock import Clock
 from weft.ports.dispatcher import Dispatcher
+from weft.ports.embeddings import Embedder
 from weft.ports.journal import Durability, Journal
 from weft.ports.model import Model
+from weft.ports.retriever import Retrievers, VectorSearchAdapter
+from weft.runtime.external_ports import Outside
+from weft.runtime.flow.retrieval import RetrieverRegistry
 from weft.runtime.host import Host
+from weft.spec.workflow import WorkflowSpec
+from weft.testing.hosts import OneModel
 
-StateT = TypeVar("StateT")
+__all__ = ["JOURNAL", "LOCAL", "Adapters", "open_code_host", "open_host", "open_outside"]
+
+#: The adapter that searches a collection, by the collection's class or name.
+Adapters: TypeAlias = Mapping[type[searched.Collection] | str, VectorSearchAdapter[Any]]
 
 
 async def open_host(  # noqa: PLR0913 - its settings, all by name
@@ -49,41 +59,41 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
 ) -> Host:
     """Open a host for the packages of a workspace. Close it, or use it with `async with`.
 
-    Runs are kept in `.weft/journal.db` of the workspace; `journal` names another file, or
-    ":memory:". Keys, addresses and the settings of `weft.app.settings` come from `environment`,
-    by default that of the process, and so does whether this is production, unless it is said here.
-    `person` answers for the model `you`; `seed` makes the replies
-    of `sample` others; `prices` are dollars for a million tokens, in and out, by model;
-    `dispatcher` lets other processes work on runs; `collections` says what searches which
-    collection, by its class or its name. A host for `reading` shows runs whose code cannot be
-    found here, and does not work on them. `default_model` answers for agents that name no model
-    where WEFT_MODEL is not set; without one such a run is refused.
+    `journal` names another file than `.weft/journal.db` of the workspace, or ":memory:".
+    `environment` has the keys, addresses and settings, by default those of the process.
+    `production` overrides the setting ENVIRONMENT. `person` replies for the model `you`. `seed`
+    varies the replies of the model `sample`. `prices` are dollars for a million input and output
+    tokens, by model. `dispatcher` lets other processes work on runs. `collections` are adapters by
+    collection. With `reading`, the host shows runs whose code is missing and performs nothing.
+    `default_model` replies for agents without a model if WEFT_MODEL is not set; without one such
+    a run is refused.
     """
-    _refuse_no_folder(Path(workspace))
+    folder = Path(workspace)
+    _require_folder(folder)
     if journal is None:
-        refuse_package(Path(workspace), "runs")
+        refuse_package(folder, "runs")
     settings = read_environment() if environment is None else environment
     log_context(settings)
     clock = SystemClock()
     linking = replace(linking_of(settings, production), reading=reading)
-    outside = open_outside(Path(workspace), settings, clock, collections)
+    outside = open_outside(folder, settings, clock, collections)
     loader = PythonToolLoader(tool_limits(settings))
     registry, fallbacks = open_registry(settings, clock, person=person, prices=prices)
-    kept = await _open_journal(Path(workspace), journal, durability_of(settings, durability))
+    runs = await _open_journal(folder, journal, durability_of(settings, durability))
     models = ModelChoice(
         registry,
         default=settings.get("WEFT_MODEL", ""),
         last_resort=default_model,
         seed=seed,
-        read_run=kept.read,
+        read_run=runs.read,
         fallbacks=fallbacks,
     )
     return Host(
-        journal=kept,
+        journal=runs,
         models=models,
         loader=loader,
         clock=clock,
-        find=WorkspaceWorkflows(Path(workspace), loader, profile_of(settings, production), linking),
+        find=WorkspaceWorkflows(folder, loader, profile_of(settings, production), linking),
         dispatcher=dispatcher,
         environment=settings,
         outside=outside,
@@ -91,101 +101,56 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
     )
 
 
-@overload
-def run(
-    workflow: str,
-    message: str | None = None,
+async def open_code_host(  # noqa: PLR0913 - its settings, all by name
+    name: str,
+    build: Callable[[], WorkflowSpec],
+    objects: Mapping[str, object],
     *,
     workspace: str | Path | None = None,
-    values: Mapping[str, Json] | None = None,
-    model: str | None = None,
     journal: str | Path | None = None,
-    answer: AnswerPerson | None = None,
-    collections: Adapters | None = None,
-) -> State: ...
-@overload
-def run(
-    workflow: AnyFlow,
-    message: StateT,
-    *,
-    workspace: str | Path | None = None,
     model: str | Model | None = None,
-    journal: str | Path | None = None,
-    answer: AnswerPerson | None = None,
+    clock: Clock | None = None,
+    embedder: Embedder | None = None,
     collections: Adapters | None = None,
-) -> FlowResult[StateT]: ...
-def run(
-    workflow: str | AnyFlow,
-    message: Any = None,
-    *,
-    workspace: str | Path | None = None,
-    values: Mapping[str, Json] | None = None,
-    model: str | Model | None = None,
-    journal: str | Path | None = None,
-    answer: AnswerPerson | None = None,
-    collections: Adapters | None = None,
-) -> Any:
-    """Run a workflow from a script, and return its state when it has ended or waits for a person.
+) -> Host:
+    """Open a host for a workflow in code; it is built whenever a run begins.
 
-    A package of the workspace by its name, with the first message; or a flow of `weft.flow`, with
-    the state it begins with: its result has `outcome` and, as `output`, the state at its end. A
-    flow is kept in memory, unless a workspace or a journal is given.
-
-    `answer` is asked for every question to a person; without it the first question is the end.
+    `objects` are what only this process has, by name. Runs are in memory unless a workspace or a
+    journal is given. `model` replies for every agent that names none; a model object replies for
+    all. `embedder` replaces the one of the settings. `collections` are adapters by collection.
     """
-    if not isinstance(workflow, str):
-        if values is not None:
-            raise UsageError("a flow begins with a state", hint="give it in place of values")
-        whole = run_flow(
-            workflow,
-            message,
-            workspace=workspace,
-            journal=journal,
-            model=model,
-            collections=collections,
-            answer=answer,
-        )
-        hint = "await weft.flow.run_flow(flow, state), which takes the same"
+    folder = None if workspace is None else Path(workspace)
+    settings = read_environment()
+    clock = clock or SystemClock()
+    linking = replace(linking_of(settings), objects=objects)
+    loader = PythonToolLoader(tool_limits(settings))
+    if folder is not None:
+        outside = open_outside(folder, settings, clock, collections)
     else:
-        hint = "use: async with await weft.open_host(...) as host"
-        whole = _run_package(
-            workflow, message, workspace or ".", journal, values, model, answer, collections
+        outside = Outside(environment=settings, retrievers=retrievers_of(collections))
+    outside = replace(outside, embedder=embedder or find_embedder(settings))
+    registry, fallbacks = open_registry(settings, clock)
+    runs = await _open_journal(folder, journal, durability_of(settings))
+    if model is None or isinstance(model, str):
+        default = model or settings.get("WEFT_MODEL", "")
+        models = ModelChoice(
+            registry, default=default, seed=0, read_run=runs.read, fallbacks=fallbacks
         )
-    return _to_end(whole, hint)
+    else:
+        models = OneModel(model)
+    return Host(
+        journal=runs,
+        models=models,
+        loader=loader,
+        clock=clock,
+        find=CodeWorkflow(name, build, loader, linking),
+        environment=settings,
+        outside=outside,
+        linking=linking,
+    )
 
 
-async def _run_package(
-    workflow: str,
-    message: str | None,
-    workspace: str | Path,
-    journal: str | Path | None,
-    values: Mapping[str, Json] | None,
-    model: Any,  # noqa: ANN401 - a name; the host says so where it is none
-    answer: AnswerPerson | None,
-    collections: Adapters | None,
-) -> State:
-    async with await open_host(workspace, journal=journal, collections=collections) as host:
-        run = await host.start(workflow, scope=LOCAL, message=message, values=values, model=model)
-        return await until_rest(host, run, answer)
-
-
-def _to_end(work: Coroutine[Any, Any, Any], hint: str) -> Any:  # noqa: ANN401 - what the work returns
-    if _in_loop():
-        work.close()
-        told = "weft.run is for scripts, and here an event loop is running already"
-        raise UsageError(told, hint=hint)
-    return asyncio.run(work)
-
-
-def _in_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
-def _refuse_no_folder(workspace: Path) -> None:
+def _require_folder(workspace: Path) -> None:
     if not workspace.is_dir():
         raise UsageError(
             f"there is no folder {workspace}", hint="name the folder that contains `workflows`"
@@ -193,11 +158,76 @@ def _refuse_no_folder(workspace: Path) -> None:
 
 
 async def _open_journal(
-    workspace: Path, journal: str | Path | None, durability: Durability
+    workspace: Path | None, journal: str | Path | None, durability: Durability
 ) -> Journal:
-    if journal == ":memory:":
+    if journal == ":memory:" or (journal is None and workspace is None):
         return MemoryJournal()
-    path = workspace / JOURNAL if journal is None else Path(journal)
-    if journal is None:
-        make_folder(path.parent, "runs")
-    return await SqliteJournal.open(path, durability=durability)
+    if journal is None and workspace is not None:
+        journal = workspace / JOURNAL
+        make_folder(journal.parent, "runs")
+    return await SqliteJournal.open(Path(str(journal)), durability=durability)
+
+
+def retrievers_of(collections: Adapters | None, others: Retrievers | None = None) -> Retrievers:
+    """Return the adapters of collections: those given, then others."""
+    registry = RetrieverRegistry(others)
+    for collection, adapter in (collections or {}).items():
+        if not callable(getattr(adapter, "search", None)):
+            raise UsageError(
+                f"{type(adapter).__name__} cannot search a collection",
+                hint="give an object with `async def search(self, query, *, top_k, ...)`",
+            )
+        registry.register(collection, adapter)
+    return registry
+
+
+def open_outside(
+    workspace: Path,
+    settings: Mapping[str, str],
+    clock: Clock,
+    collections: Adapters | None = None,
+) -> Outside:
+    """Return the ports of a workspace; each is imported and opened when it is first used.
+
+    Raises UsageError for settings that can never work.
+    """
+    return Outside(
+        documents=documents_of(workspace, settings),
+        services=HttpServices(clock, allowed_hosts(settings)),
+        files=WorkspaceFiles(workspace),
+        servers=McpToolServers(clock=clock, environment=settings),
+        embedder=find_embedder(settings),
+        retrievers=retrievers_of(collections, LazyCollections(workspace, settings)),
+        folder=str(workspace),
+        environment=settings,
+    )
+
+
+class LazyCollections:
+    """The collections of a workspace, opened with the first search."""
+
+    def __init__(self, workspace: Path, settings: Mapping[str, str]) -> None:
+        self._workspace = workspace
+        self._settings = settings
+        self._opened: Retrievers | None = None
+
+    def adapter(self, app: str, collection: str) -> VectorSearchAdapter[Any] | None:
+        """Return the adapter of a collection; None if there is no such collection."""
+        return self._all().adapter(app, collection)
+
+    def names(self, app: str) -> Sequence[str]:
+        """Return the names of a tenant's collections."""
+        return self._all().names(app)
+
+    def _all(self) -> Retrievers:
+        if self._opened is None:
+            # Deferred: most workflows search nothing.
+            from weft.app.collections import open_collections  # noqa: PLC0415
+
+            self._opened = open_collections(self._workspace, environment=self._settings)
+        return self._opened
+
+    async def close(self) -> None:
+        """Close the collections if they were opened."""
+        if self._opened is not None:
+            await self._opened.close()

@@ -1,5 +1,6 @@
-"""How packages run in this installation: its profile, its plug-ins, hidden variables."""
+"""How packages run in this installation: its profile, plug-ins, hidden variables, logging."""
 
+import logging
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import entry_points
@@ -94,3 +95,24 @@ class PluginTriggers(Mapping[str, TriggerKind]):
 def linking_of(settings: Mapping[str, str], production: bool | None = None) -> Linking:  # noqa: FBT001 - as there
     """Return how packages run here: which variables do not exist, which triggers are known."""
     return Linking(suppressed_sources(settings, production), PluginTriggers())
+
+
+_log: Final = logging.getLogger("weft.context")
+
+
+class _Lines(logging.StreamHandler):  # pyright: ignore[reportMissingTypeArgument]
+    """Prints to the error stream."""
+
+
+def log_context(settings: Mapping[str, str]) -> None:
+    """Print every change of a variable from now on, or not any more, as the settings say."""
+    for handler in [handler for handler in _log.handlers if isinstance(handler, _Lines)]:
+        _log.removeHandler(handler)
+        _log.setLevel(logging.NOTSET)
+        _log.propagate = True
+    if settings.get("CONTEXT_VERBOSE_DEBUG", "").strip().lower() in TRUTHY:
+        lines = _Lines()
+        lines.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+        _log.addHandler(lines)
+        _log.setLevel(logging.DEBUG)
+        _log.propagate = False  # Else another handler would print each line again.

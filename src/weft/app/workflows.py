@@ -3,17 +3,20 @@
 import asyncio
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from weft.check.subject import Profile
-from weft.errors import UsageError
+from weft.check.run import check
+from weft.check.subject import Profile, Subject
+from weft.errors import CheckFailed, UsageError
 from weft.ids import nearest
 from weft.packages.reader import read_package
 from weft.packages.review import refuse_errors
 from weft.packages.workspace import EVERYWHERE, find_packages, shipped_folder
 from weft.ports.tools import ToolLoader
 from weft.runtime.workflow import LINKING, Linking, Workflow, link
+from weft.spec.workflow import WorkflowSpec, digest
 
 _log: Final = logging.getLogger("weft.context")
 
@@ -89,6 +92,43 @@ class WorkspaceWorkflows:
             hidden = ", ".join(sorted(workflow.suppressed))
             _log.info("%s: suppressed here: %s", workflow.name, hidden)
         return workflow
+
+
+class CodeWorkflow:
+    """Finds the one workflow that a program defines in code, as it is whenever a run begins."""
+
+    def __init__(
+        self, name: str, build: Callable[[], WorkflowSpec], loader: ToolLoader, linking: Linking
+    ) -> None:
+        self._name = name
+        self._build = build
+        self._loader = loader
+        self._linking = linking
+        self._last: WorkflowSpec | None = None
+        self._digest = ""
+        self._workflow: Workflow | None = None
+
+    async def __call__(self, name: str) -> Workflow:
+        """Return the workflow; raises CheckFailed if it has errors, LinkError as a package does."""
+        if name != self._name:
+            raise UsageError(f"unknown workflow {name}", hint=f"available: {self._name}")
+        spec = self._build()
+        if spec is not self._last or self._workflow is None:
+            key = digest(spec, {})
+            if key != self._digest or self._workflow is None:
+                _refuse_errors(name, spec)
+                self._workflow = link(spec, {}, self._loader, self._linking)
+                self._digest = key
+            self._last = spec
+        return self._workflow
+
+
+def _refuse_errors(name: str, spec: WorkflowSpec) -> None:
+    """Raise CheckFailed if something keeps a workflow from running."""
+    errors = tuple(finding for finding in check(Subject(spec)) if finding.severity == "error")
+    if errors:
+        told = "; ".join(f"{finding.place}: {finding.message}" for finding in errors)
+        raise CheckFailed(f"{name} cannot run: {told}", errors)
 
 
 def _look(folder: Path) -> Look:

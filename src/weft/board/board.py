@@ -13,8 +13,8 @@ from typing import Any, Final, Self
 
 from pydantic import BaseModel
 
-from weft.app.code_hosts import open_code_host
 from weft.app.folders import LOCAL
+from weft.app.hosts import open_code_host
 from weft.board.application import Application, Missed
 from weft.context.slices import (
     Envelope,
