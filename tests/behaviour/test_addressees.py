@@ -9,13 +9,13 @@ import pytest
 from support.boundary_play import Kept, declared, derived, of
 from support.run_play import ADA, read
 from weft.adapters.sqlite import SqliteJournal
+from weft.context.audience import Audience
 from weft.engine.events import RequestAnswered, RequestOpened, RunEnded, ToolFailed, ToolReturned
 from weft.errors import AccessDenied, UsageError
 from weft.ports.scope import Scope
 from weft.runtime.signals import Answer
 from weft.testing.hosts import host_for
 from weft.testing.models import ScriptedModel, call
-from weft.wire.audience import Audience
 from weft.wire.events import user_event_data
 from weft.wire.rows import request_data
 
@@ -92,8 +92,16 @@ def test_a_question_for_somebody_is_theirs_to_find_and_to_answer(for_, addressee
         for other in (BOB, STRANGER):
             with pytest.raises(AccessDenied, match="there is no run"):
                 await host.deliver(run, Answer(asked.id, "yes"), scope=other)
+        assert [it.run for it in await host.runs(scope=MIA)] == [run]
+        assert await host.runs(scope=MIA, status="ended") == []
+        assert await host.runs(scope=BOB) == []
+        assert (await host.run(run, scope=MIA)).status == "waiting"
         with pytest.raises(AccessDenied):
-            await host.state(run, scope=MIA)
+            await host.state(run, scope=BOB)
+        seen = await host.state(run, scope=MIA)
+        assert [(it.role, it.text) for it in seen.messages] == [("user", "hi")]
+        assert list(seen.requests) == [asked.id]
+        assert not seen.variables
         await host.deliver(run, Answer(asked.id, "yes"), scope=MIA)
         await host.settled(run, scope=ADA)
         with pytest.raises((UsageError, AccessDenied)):
@@ -106,7 +114,8 @@ def test_a_question_for_somebody_is_theirs_to_find_and_to_answer(for_, addressee
         with tempfile.TemporaryDirectory() as folder:
             played = play(story, approving(for_), Path(folder) / "journal.db")
     answered = of(played, RequestAnswered)[-1]
-    assert (answered.value, answered.user) == ("yes", "mia")
+    role = "" if addressee.startswith("user:") else addressee
+    assert (answered.value, answered.user, answered.role) == ("yes", "mia", role)
     assert played.at(ToolReturned).data.value == "yes"
     assert played.at(RunEnded).data.outcome == "completed"
 

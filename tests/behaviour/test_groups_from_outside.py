@@ -6,10 +6,10 @@ import pytest
 
 from behaviour.bad_run_play import ADA, play
 from support.group_play import CODE, team
+from weft.context.audience import Audience
 from weft.engine.events import Event, Joined
 from weft.inspect.run import inspect_run
 from weft.testing import ScriptedModel, call, host_for
-from weft.wire.audience import Audience
 from weft.wire.events import event_data, user_event_data
 
 BY = {"Ann": call("count", by=7), "Ben": call("count", by=2)}

@@ -174,7 +174,7 @@ def test_the_user_is_answered_and_may_stop_the_run():
 @pytest.mark.parametrize("signal", ["x", None, Stop, {"text": "hi"}], ids=repr)
 def test_what_is_no_signal_is_refused_with_the_kinds_there_are(signal):
     async def scenario():
-        async with host_of(ScriptedModel({"Desk": ["a"]})) as host:
+        async with host_of(ScriptedModel(["a"])) as host:
             run = await host.start("Desk", scope=ADA, message="hi")
             before = await host.settled(run, scope=ADA)
             with pytest.raises(UsageError, match="delivered to a run is a signal, not") as caught:

@@ -198,7 +198,8 @@ def test_a_secret_is_shown_nowhere(shopping):
     for it in (inspect(shopping), look_at(shopping, 1), look_at(shopping, 3)):
         assert b"s3cret" not in to_json(it)
     unset = play(shop(), ScriptedModel(["x", "y"]), code=SHOP_CODE)
-    assert variables(unset)["key"].shown == "(secret)"
+    key = variables(unset)["key"]
+    assert (key.shown, key.history) == ("(not set)", ())
 
 
 def test_a_refused_value_is_told(filling):

@@ -6,6 +6,7 @@ import pytest
 
 from support.boundary_play import declared, derived, in_turns, of, rest
 from support.run_play import ADA, play
+from weft.context.audience import Audience
 from weft.context.prompt import digest_of
 from weft.engine.events import (
     ContextAssembled,
@@ -23,7 +24,6 @@ from weft.inspect.replay import check_replay
 from weft.ports.model import ModelReply
 from weft.runtime.runs.live_stream import TextDelta
 from weft.testing.models import FunctionModel, ScriptedModel, call
-from weft.wire.audience import Audience
 from weft.wire.events import user_event_data
 
 CODE = {

@@ -6,6 +6,7 @@ import pytest
 
 from support.boundary_play import Kept, declared, derived, in_turns, of, rest
 from support.run_play import ADA, play
+from weft.context.audience import Audience
 from weft.engine.events import (
     Event,
     RequestAnswered,
@@ -23,7 +24,6 @@ from weft.runtime.runs.live_stream import ToolProgress
 from weft.runtime.signals import Answer
 from weft.testing.hosts import host_for
 from weft.testing.models import ScriptedModel, call
-from weft.wire.audience import Audience
 from weft.wire.events import user_event_data
 
 CODE = {

@@ -189,6 +189,30 @@ def test_a_secret_reaches_the_tool_but_neither_events_nor_models(production):
         play(spec, ScriptedModel([]), code=CODE, values={"key": "x"}, environment=settings)
 
 
+@pytest.mark.parametrize(
+    ("read", "type_", "refused"),
+    [
+        ('context_variables.get("token")', "str", True),
+        ('context_variables["token"]', "str", True),
+        ('context_variables.get("token", "none")', "str", False),
+        ('context_variables.get("token")', "optional[str]", False),
+        ('context_variables.get("other")', "str", False),
+    ],
+)
+def test_run_without_a_secret_that_a_tool_reads_is_refused(read, type_, refused):
+    code = {"tools/t.py": f"def get(context_variables):\n    return {read}\n".encode()}
+    token = {**environment(type_, "RATING_TOKEN"), "secret": True}
+    tool = {"tool_type": "Agent_Tool", "agent": "A", "file": "t.py", "function": "get"}
+    spec = declared({"token": token}, tools=[tool])
+    if not refused:
+        play(spec, ScriptedModel(["Done."]), code=code)
+        return
+    with pytest.raises(UsageError, match="RATING_TOKEN is not set") as caught:
+        play(spec, ScriptedModel([]), code=code)
+    assert str(caught.value).startswith("tools/t.py reads the secret token")
+    assert "set RATING_TOKEN" in caught.value.hint
+
+
 def test_readers_see_a_variable_and_nobody_else_does():
     variables = {"pay": derived("int", 7, readers=["B"])}
     to_b = [{"source_agent": "A", "target_agent": "B"}]

@@ -24,10 +24,10 @@ from seeds.seed_play import (
     write_package,
 )
 from support.run_play import linked
+from weft.context.audience import Audience
 from weft.errors import CheckFailed
 from weft.packages.reader import read_package
 from weft.testing.models import ScriptedModel, call
-from weft.wire.audience import Audience
 from weft.wire.events import user_event_data
 
 #: What the example exposes and does not define.

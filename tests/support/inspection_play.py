@@ -111,7 +111,8 @@ def shop_script():
                 call("confirm", question="really?"),
                 "Done.",
             ],
-        }
+        },
+        strict=False,
     )
 
 

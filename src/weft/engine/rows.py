@@ -3,7 +3,7 @@
 These are tuples: one is made with every batch, and a frozen class takes three times as long.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from weft.engine.board.rows import BoardSide, board_sides
@@ -62,6 +62,12 @@ class RequestRow(NamedTuple):
     component: str = ""
     mode: str = ""
     addressee: str = ""
+
+
+class OpenRequest(RequestRow):
+    """An open question with the JSON Schema of its answer; None where any answer is accepted."""
+
+    response_schema: Mapping[str, Json] | None = None
 
 
 class RequestClosed(NamedTuple):

@@ -15,6 +15,7 @@ from weft.spec.variables import EnvironmentSource, StaticSource
 
 #: Shown instead of the value of a secret variable.
 HIDDEN_VALUE: Final = "(secret)"
+NOT_SET: Final = "(not set)"
 
 #: Type and source of a variable that the package does not declare, or does not any more.
 UNDECLARED: Final = "not declared"
@@ -177,7 +178,7 @@ def _record(
         source=variable.source.type if variable else UNDECLARED,
         secret=secret,
         value=value,
-        shown=HIDDEN_VALUE if secret else shown(value),
+        shown=(HIDDEN_VALUE if last else NOT_SET) if secret else shown(value),
         causes=causes(events, last.seq) if last else (),
         history=tuple(history),
         refused=tuple(refused),

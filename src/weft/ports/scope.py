@@ -35,8 +35,12 @@ class Scope:
     def addresses(self) -> tuple[str, ...]:
         """The addressees of questions that are this person's to answer."""
         own = (f"user:{self.user}",) if self.user is not None else ()
-        roles = (f"role:{it}" for it in self.roles)
-        return (*own, *roles, *(f"group:{it}" for it in self.groups))
+        return (*own, *self.shared_addresses)
+
+    @property
+    def shared_addresses(self) -> tuple[str, ...]:
+        """The roles and groups among the addressees."""
+        return (*(f"role:{it}" for it in self.roles), *(f"group:{it}" for it in self.groups))
 
     def answers(self, app: str, user: str, addressee: str) -> bool:
         """Whether a question is this person's to answer: one of their own run, or asked of them."""

@@ -90,6 +90,8 @@ class Call:
     show: ShowPerson = _no_surface
     #: Lets the next attempt have the answers that people gave to the one that failed.
     restart_questions: Callable[[], None] = _NoVariables().restart
+    #: Replaces secrets in what the code prints.
+    mask: Callable[[str], str] = str
     #: Seconds, unless the function's own options say otherwise.
     timeout: float | None = None
     #: The name in the log of code that is not a tool, and which attempt of its step it is.
@@ -126,11 +128,13 @@ class ToolLoader(Protocol):
         functions: Mapping[str, tuple[str, str]],
         hooks: Mapping[str, tuple[str, str]] = NO_HOOKS,
         given: Mapping[str, object] = NOTHING_GIVEN,
+        workflow: str = "",
     ) -> Tools:
         """Import files and find functions; `functions` gives file and function by tool name.
 
         `hooks` are called at boundaries: no model is told of them. `given` are tools that are
-        there already. Raises LinkError naming everything that is missing.
+        there already. Tracebacks name the files by the `workflow`. Raises LinkError naming
+        everything that is missing.
         """
         ...
 

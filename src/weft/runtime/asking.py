@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ class _Call:
 
     ask: AskPerson | None
     show: ShowPerson
+    mask: Callable[[str], str]
     loop: asyncio.AbstractEventLoop
 
 
@@ -68,6 +69,12 @@ def _current(what: str) -> tuple[AskPerson, ShowPerson]:
     return call.ask, call.show
 
 
+def masked_output(text: str) -> str:
+    """Return what the running tool prints, with its secrets masked."""
+    call = _call.get()
+    return text if call is None else call.mask(text)
+
+
 def check_timeout(seconds: float | None) -> None:
     """Refuse a time to answer in that is none."""
     if seconds is not None and not (0 < seconds < math.inf):
@@ -78,9 +85,9 @@ def check_timeout(seconds: float | None) -> None:
 
 
 @contextmanager
-def asking(ask: AskPerson, show: ShowPerson) -> Generator[None]:
+def asking(ask: AskPerson, show: ShowPerson, mask: Callable[[str], str] = str) -> Generator[None]:
     """Let the tool that is called inside ask a person, until it has returned."""
-    call = _Call(ask, show, asyncio.get_running_loop())
+    call = _Call(ask, show, mask, asyncio.get_running_loop())
     token = _call.set(call)
     try:
         yield

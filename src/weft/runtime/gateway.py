@@ -1,13 +1,16 @@
 """The gateway: starts runs, lets signals in, and shows what is there. It performs nothing."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Literal, TypeAlias
 
+from weft.context.audience import Audience
 from weft.engine.events import Event, RunStarted
+from weft.engine.log import Log
 from weft.engine.reduce import fold
-from weft.engine.rows import RequestRow, RunRow
-from weft.engine.state import State
-from weft.errors import AccessDenied, StoreConflict, UsageError
+from weft.engine.rows import OpenRequest, RequestRow, RunRow
+from weft.engine.state import Message, State
+from weft.errors import AccessDenied, StoreConflict, UsageError, WeftError
 from weft.findings import Json
 from weft.ports.clock import Clock
 from weft.ports.dispatcher import Dispatcher
@@ -22,6 +25,7 @@ from weft.runtime.arguments import (
 )
 from weft.runtime.flow.starting import require_collections, require_state
 from weft.runtime.models.comparing import require_embeddings
+from weft.runtime.models.replies import reading
 from weft.runtime.perform import ModelSource
 from weft.runtime.runs.active import ActiveRun
 from weft.runtime.runs.decision import CallCheck, NewEvent
@@ -154,9 +158,9 @@ class Gateway:
             over = expiry_of(opened.state, signal.request, self._clock.now())
             if over is not None:
                 await self._write(opened, over, lambda state: signal.request in state.requests)
-        user, before = scope.user or scope.app, opened.state.seq
+        before = opened.state.seq
         try:
-            await self._let_in(opened, signal, user)
+            await self._let_in(opened, signal, scope)
         except UsageError:
             if not known:
                 raise
@@ -164,7 +168,7 @@ class Gateway:
             await self._catch_up(opened)
             if opened.state.seq == before:
                 raise
-            await self._let_in(opened, signal, user)
+            await self._let_in(opened, signal, scope)
 
     async def fork(
         self,
@@ -208,9 +212,24 @@ class Gateway:
         return child
 
     async def run(self, run: str, *, scope: Scope) -> RunRow:
-        """Return a run at a glance. Raises AccessDenied if there is none in the scope."""
+        """Return the summary of a run: one of the scope, or one that asks this person something.
+
+        Raises AccessDenied if there is none.
+        """
         require_scope(scope)
-        return await self._worker.find(scope, run)
+        try:
+            return await self._worker.find(scope, run)
+        except AccessDenied:
+            if not await self._is_asked(run, scope):
+                raise
+            return await self._worker.find(Scope(scope.app), run)
+
+    async def _is_asked(self, run: str, scope: Scope) -> bool:
+        """Tell whether a run has an open request for a person of the scope."""
+        if not scope.addresses or not is_text(run):
+            return False
+        asked = await self._journal.requests(scope, run=run)
+        return any(request.addressee in scope.addresses for request in asked)
 
     async def runs(
         self,
@@ -221,19 +240,46 @@ class Gateway:
         before: str | None = None,
         limit: int = 50,
     ) -> list[RunRow]:
-        """Return runs, newest first; `before` goes on after the last run of a page."""
+        """Return runs, newest first; `before` continues after the last run of a page.
+
+        The first page of a person also has the runs of others that ask this person something.
+        """
         require_scope(scope)
         require_number(limit=limit)
-        return await self._journal.runs(
+        own = await self._journal.runs(
             scope, status=status, workflow=workflow, before=before, limit=limit
         )
+        if before is not None or scope.user is None:
+            return own
+        known = {row.run for row in own}
+        asked = dict.fromkeys(it.run for it in await self._journal.requests(scope))
+        others = [await self._worker.find(Scope(scope.app), it) for it in asked if it not in known]
+        own += (
+            row
+            for row in others
+            if row.user != scope.user
+            and status in (None, row.status)
+            and workflow in (None, row.workflow)
+        )
+        if len(own) > len(known):
+            own.sort(key=lambda row: row.started_at, reverse=True)
+        return own[:limit]
 
-    async def requests(self, *, scope: Scope, run: str | None = None) -> list[RequestRow]:
-        """Return the open questions, oldest first."""
+    async def requests(self, *, scope: Scope, run: str | None = None) -> list[OpenRequest]:
+        """Return the open questions, oldest first, each with the schema of its answer."""
         require_scope(scope)
         if run is not None and not is_text(run):
             return []
-        return await self._journal.requests(scope, run=run)
+        return [await self._with_schema(it) for it in await self._journal.requests(scope, run=run)]
+
+    async def _with_schema(self, row: RequestRow) -> OpenRequest:
+        request = OpenRequest(*row)
+        if row.tool is not None:
+            with suppress(WeftError):  # The others are listed though one package is damaged.
+                workflow = await self.workflow(row.run, scope=Scope(row.app))
+                form = workflow.forms.get(row.tool)
+                request.response_schema = form.answer_schema if form else None
+        return request
 
     async def workflow(self, run: str, *, scope: Scope) -> Workflow:
         """Return the workflow a run was started with."""
@@ -241,10 +287,17 @@ class Gateway:
         return await self._workflows.of_digest(row.app, row.digest)
 
     async def state(self, run: str, *, scope: Scope, at: int | None = None) -> State:
-        """Return the state of a run, now or after an earlier event."""
+        """Return the state of a run, now or after an earlier event.
+
+        A person whom the run of another asks something gets its messages and these requests.
+        """
         require_scope(scope)
         require_number(at=at)
         events = await self._journal.read(scope, run, limit=at or None) if is_text(run) else []
+        if not events and await self._is_asked(run, scope):
+            whole = await self.state(run, scope=Scope(scope.app), at=at)
+            workflow = await self._workflows.of_digest(scope.app, whole.digest)
+            return _shown_state(whole, workflow, scope)
         if not events or not isinstance(begun := events[0].data, RunStarted):
             raise no_run(run)
         kept = [] if at == 0 else events
@@ -259,7 +312,8 @@ class Gateway:
         While following, pieces of text come as they are spoken, but none after the whole reply.
         """
         require_number(after=after)
-        await self.run(run, scope=scope)
+        require_scope(scope)
+        await self._worker.find(scope, run)
         if not follow:
             for event in await self._journal.read(scope, run, after=after):
                 yield event
@@ -330,10 +384,10 @@ class Gateway:
             raise _taken(run)
         return await active.deliver(new, _is_new)
 
-    async def _let_in(self, opened: OpenRun, signal: Signal, user: str) -> None:
+    async def _let_in(self, opened: OpenRun, signal: Signal, scope: Scope) -> None:
         if was_heard(signal, opened.state):
             return
-        new, check = interpret(signal, opened.workflow, opened.state, user)
+        new, check = interpret(signal, opened.workflow, opened.state, scope)
         if isinstance(signal, Answer):
             self._keep_secrets(opened, signal)
         await self._write(opened, new, check)
@@ -391,6 +445,37 @@ class Gateway:
         for name in {model} if model else named:
             self._models(name, workflow, scope)
         require_embeddings(workflow, self._code_ports.similarity)
+
+
+def _shown_state(state: State, workflow: Workflow, scope: Scope) -> State:
+    """Return what the addressee of a request sees of a run: what is said, and the request."""
+    audience = Audience(workflow.spec, scope.user or "", scope.addresses)
+    shown = State(
+        state.run,
+        seq=state.seq,
+        status=state.status,
+        workflow=state.workflow,
+        digest=state.digest,
+        app=state.app,
+        user=state.user,
+        started_at=state.started_at,
+        requests={id_: it for id_, it in state.requests.items() if it.addressee in scope.addresses},
+    )
+    shown.messages = Log(
+        Message(it.role, it.agent, text, it.seq)
+        for it in state.messages
+        if (text := _shown_text(workflow, audience, it))
+    )
+    return shown
+
+
+def _shown_text(workflow: Workflow, audience: Audience, message: Message) -> str:
+    if message.role == "user":
+        return message.text if audience.hears_user(message.text) else ""
+    if message.role != "agent" or not audience.hears(message.agent, message.text):
+        return ""
+    read_as = reading(workflow, message.agent, message.text)
+    return (message.text if read_as is None else read_as).strip()
 
 
 def _taken(run: str) -> UsageError:

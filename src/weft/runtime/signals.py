@@ -10,6 +10,7 @@ from weft.engine.events import Event, RequestAnswered, RequestExpired, RequestOp
 from weft.engine.state import State
 from weft.errors import UsageError
 from weft.findings import Json
+from weft.ports.scope import Scope
 from weft.runtime.runs.decision import CallCheck, NewEvent
 from weft.runtime.variables.json_values import plain_json
 from weft.runtime.variables.values import fitting_text, refuse_empty
@@ -55,9 +56,10 @@ Signal: TypeAlias = UserMessage | Answer | Stop
 
 
 def interpret(
-    signal: Signal, workflow: Workflow, state: State, user: str
+    signal: Signal, workflow: Workflow, state: State, scope: Scope
 ) -> tuple[NewEvent, CallCheck]:
     """Say what a signal means for a run, and what must hold for it to be let in."""
+    user = scope.user or scope.app
     actor = f"user:{user}"
     match signal:
         case Stop(mode=mode):
@@ -70,7 +72,8 @@ def interpret(
             answer = _fitting(workflow, state, asked.tool, value)
             form = workflow.forms.get(asked.tool or "")
             kept = form.concealed(answer) if form else answer
-            new = NewEvent(actor, RequestAnswered(id_, kept, user), turn=asked.turn)
+            role = asked.addressee if asked.addressee in scope.shared_addresses else ""
+            new = NewEvent(actor, RequestAnswered(id_, kept, user, role=role), turn=asked.turn)
             return new, is_open(id_)
         case UserMessage(text=text, id=name):
             _refuse_unfit(name)

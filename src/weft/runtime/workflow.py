@@ -147,7 +147,9 @@ def link(
         it.function: linking.objects[it.file] for it in spec.tools if it.file in linking.objects
     }
     try:
-        tools = loader.load(name, code, functions, linked_functions(compiled.points), given)
+        hooks = linked_functions(compiled.points)
+        title = spec.orchestrator.workflow_name
+        tools = loader.load(name, code, functions, hooks, given, title)
     except LinkError as error:
         if not linking.reading:
             raise

@@ -12,10 +12,13 @@ from inspect import isawaitable
 from typing import Any, TypeAlias, cast
 
 from weft.adapters.models.usage import FREE
+from weft.context.view import View
 from weft.engine.events import ToolRequest
-from weft.errors import ModelError
+from weft.errors import ModelError, UsageError
 from weft.findings import Json
+from weft.ids import nearest
 from weft.ports.model import ModelReply, ModelRequest
+from weft.runtime.workflow import Workflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +46,18 @@ class ScriptedModel:
     A list for all agents is read in the order of the calls; a text alone is its only line. At a
     step of a flow, an agent may have lines of its own: "Writer/draft" comes before "Writer".
     `requests` are all it was asked; `left` is how many lines nobody has asked for.
+
+    A host refuses a script with an agent, a tool or an argument that its workflow does not have;
+    `strict=False` lets a test play a model that makes such mistakes.
     """
 
-    def __init__(self, script: str | Iterable[Line] | Mapping[str, str | Iterable[Line]]) -> None:
+    def __init__(
+        self,
+        script: str | Iterable[Line] | Mapping[str, str | Iterable[Line]],
+        *,
+        strict: bool = True,
+    ) -> None:
+        self._strict = strict
         self.requests: list[ModelRequest] = []
         self._shared: list[Line] | None = None
         self._by_agent: dict[str, list[Line]] = {}
@@ -59,6 +71,19 @@ class ScriptedModel:
     def left(self) -> int:
         """How many lines of the script have not been used."""
         return len(self._shared or ()) + sum(len(it) for it in self._by_agent.values())
+
+    def require_known(self, workflow: Workflow) -> None:
+        """Raise UsageError for an agent, a tool or an argument that the workflow does not have."""
+        if not self._strict:
+            return
+        views = workflow.views
+        for agent, lines in self._by_agent.items():
+            own = [view for role, view in views.items() if _is_played_by(role, agent)]
+            if not own:
+                known = list(dict.fromkeys(re.split("[/#]", role)[0] for role in views))
+                raise _unknown("agent", agent, known)
+            _require_calls(workflow, lines, own, agent)
+        _require_calls(workflow, self._shared or (), list(views.values()), "")
 
     async def reply(
         self, request: ModelRequest, on_text: Callable[[str], None] | None = None
@@ -93,6 +118,36 @@ class FunctionModel:
         self.requests.append(request)
         line = self._function(request)
         return _spoken(_reply_of(await line if isawaitable(line) else line, request), on_text)
+
+
+def _is_played_by(role: str, agent: str) -> bool:
+    """Tell whether lines for an agent answer a role: itself, one of its steps or engines."""
+    return role == agent or re.split("[/#]", role)[0] == agent
+
+
+def _require_calls(
+    workflow: Workflow, lines: Sequence[Line], views: Sequence[View], agent: str
+) -> None:
+    tools = {schema.name for view in views for schema in view.tools}
+    if workflow.spec.mcp_servers:  # What servers offer is not known before a run.
+        return
+    for line in lines:
+        several = line if isinstance(line, list | tuple) else [line]
+        for call_ in several:
+            if not isinstance(call_, ScriptedCall):
+                continue
+            if call_.tool not in tools:
+                raise _unknown("tool", call_.tool, sorted(tools), agent)
+            error = workflow.tools.validation_error(call_.tool, call_.arguments)
+            if error:
+                raise UsageError(f"the script calls {call_.tool} with wrong arguments: {error}")
+
+
+def _unknown(kind: str, name: str, known: Sequence[str], agent: str = "") -> UsageError:
+    near = nearest(name, known)
+    whose = f" of {agent}" if agent else ""
+    hint = f"did you mean {near}?" if near else f"available: {', '.join(known) or 'none'}"
+    return UsageError(f"the script names the {kind} {name}{whose}, which does not exist", hint=hint)
 
 
 def _lines(script: str | Iterable[Line]) -> list[Line]:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
+from weft.context.audience import Audience
 from weft.engine.events import (
     KIND_NAMES,
     Event,
@@ -24,7 +25,6 @@ from weft.inspect.variables import HIDDEN_VALUE, is_secret
 from weft.runtime.models.replies import reading
 from weft.runtime.runs.live_stream import ToolProgress
 from weft.runtime.workflow import Workflow
-from weft.wire.audience import Audience
 
 #: The version of this shape; it changes when a key changes its meaning.
 VERSION: Final = 1

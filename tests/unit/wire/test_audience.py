@@ -1,7 +1,7 @@
 """What users see of what is said."""
 
+from weft.context.audience import Audience
 from weft.spec.workflow import WorkflowSpec
-from weft.wire.audience import Audience
 
 
 def audience(*triggers, transitions=(), **orchestrator):

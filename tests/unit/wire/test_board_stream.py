@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 import pytest
 
 from support.board_play import ARTIFACTS, PEOPLE, function, news, play_board
+from weft.context.audience import Audience
 from weft.context.slices import Envelope
 from weft.engine.events import KIND_NAMES, ArtifactPublished
 from weft.testing.journal.kinds import EVERY_KIND
-from weft.wire.audience import Audience
 from weft.wire.events import USER_FIELDS, event_data, user_event_data
 from weft.wire.rows import artifact_data
 

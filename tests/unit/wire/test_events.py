@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 import pytest
 
 from support.run_play import linked
+from weft.context.audience import Audience
 from weft.engine.events import (
     KIND_NAMES,
     KINDS,
@@ -20,7 +21,6 @@ from weft.engine.events import (
 from weft.runtime.runs.live_stream import ToolProgress
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.journal.kinds import EVERY_KIND
-from weft.wire.audience import Audience
 from weft.wire.events import (
     USER_FIELDS,
     VERSION,

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from support.flow_play import FlowPlay, flow_spec, step, variable
+from weft.context.audience import Audience
 from weft.spec.flow import Approval, Branch, Case, Flow, Fork, ForkPath, Path
-from weft.wire.audience import Audience
 from weft.wire.events import USER_FIELDS, user_event_data
 
 PATHS = (

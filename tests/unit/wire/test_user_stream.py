@@ -7,6 +7,7 @@ import pytest
 from support.inspection_play import derived
 from support.outside_play import PlayDocuments, PlayServers, PlayServices
 from support.run_play import ADA, play
+from weft.context.audience import Audience
 from weft.engine.events import KIND_NAMES
 from weft.errors import ModelError, PortError, StoreError
 from weft.ports.model import ModelReply, ToolSchema
@@ -16,7 +17,6 @@ from weft.runtime.external_ports import Outside
 from weft.runtime.signals import Answer
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.models import ScriptedModel, call
-from weft.wire.audience import Audience
 from weft.wire.events import event_data, user_event_data
 
 CODE = {

@@ -181,7 +181,7 @@ class PythonTools:
         positional, named = _arguments(tool, call)
         work = partial(tool.function, *positional, **named)
         seconds = tool.options.timeout or call.timeout or self._limits.timeout
-        with TimeLimit(seconds) as limit, asking(limit.pausing(call.ask), call.show):
+        with TimeLimit(seconds) as limit, asking(limit.pausing(call.ask), call.show, call.mask):
             if tool.on_loop:
                 return await self._on_loop(call, work, limit)
             returned = await self._in_thread(call, work, limit)

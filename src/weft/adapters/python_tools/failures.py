@@ -50,9 +50,8 @@ def _place(error: BaseException) -> str:
     """Return the innermost line of the package's own files that an error came through."""
     place = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
-        version, _, path = frame.f_code.co_filename.partition("/")
-        module = str(frame.f_globals.get("__name__"))
-        if module.startswith(f"{ROOT}.{version}."):
+        path = frame.f_code.co_filename.partition("/")[2]
+        if path and str(frame.f_globals.get("__name__")).startswith(f"{ROOT}."):
             place = f"{path}:{line}"
     return place
 

@@ -47,13 +47,14 @@ class PythonToolLoader:
         functions: Mapping[str, tuple[str, str]],
         hooks: Mapping[str, tuple[str, str]] = NO_HOOKS,
         given: Mapping[str, object] = NOTHING_GIVEN,
+        workflow: str = "",
     ) -> PythonTools:
         """Import files and find functions; `functions` gives file and function by tool name.
 
         A file may be named from the package folder on, or from `tools/` on. The same digest is
         loaded once, and let go when it was unloaded as often as it was asked for. No model is told
-        of `hooks`; `given` are tools that are there already. Raises LinkError naming everything
-        that is missing.
+        of `hooks`; `given` are tools that are there already. Tracebacks name the files by the
+        `workflow`. Raises LinkError naming everything that is missing.
         """
         with self._lock:
             loading = self._loading.setdefault(digest, RLock())
@@ -61,7 +62,7 @@ class PythonToolLoader:
             known = self._loaded.get(digest)
             if known is None:
                 with self._lock:
-                    package = self._finder.add(digest, code)
+                    package = self._finder.add(digest, code, workflow)
                 known = self._loaded[digest] = self._link(package, functions, hooks, given)
             known.uses += 1
             return known.tools

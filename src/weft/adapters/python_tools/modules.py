@@ -6,7 +6,7 @@ file that changes on disk changes nothing, and two versions of one package live 
 
 import linecache
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.abc import ExecutionLoader, MetaPathFinder
@@ -25,6 +25,9 @@ ROOT: Final = "weft_packages"
 #: change the list of finders.
 _NAMING: Final = RLock()
 
+#: The folders of loaded packages in tracebacks: two versions of a package are kept apart.
+_FOLDERS: Final[set[str]] = set()
+
 
 @dataclass(frozen=True, slots=True)
 class PackageCode:
@@ -33,14 +36,16 @@ class PackageCode:
     name: str
     files: Mapping[str, bytes]
     builtins: dict[str, Any]
+    #: What tracebacks call its folder; no other package of the process has the same.
+    folder: str
 
     def module(self, path: str) -> ModuleType:
         """Import a file, and what it imports in turn; raises whatever its code raises."""
         return import_module(f"{self.name}.{path.removesuffix('.py').replace('/', '.')}")
 
     def file_name(self, path: str) -> str:
-        """Return how a file is called in tracebacks; the prefix keeps versions apart."""
-        return f"{self.name.rpartition('.')[2]}/{path}"
+        """Return the name of a file in tracebacks."""
+        return f"{self.folder}/{path}"
 
 
 class PackageFinder(MetaPathFinder):
@@ -49,10 +54,12 @@ class PackageFinder(MetaPathFinder):
     def __init__(self) -> None:
         self._packages: dict[str, PackageCode] = {}
 
-    def add(self, digest: str, files: Mapping[str, bytes]) -> PackageCode:
+    def add(self, digest: str, files: Mapping[str, bytes], workflow: str = "") -> PackageCode:
         with _NAMING:
             name = _free_name(f"{ROOT}.d{digest[:16]}")
-            package = PackageCode(name, dict(files), package_builtins(name, files))
+            folder = _free(workflow or name.rpartition(".")[2], "@", _FOLDERS)
+            _FOLDERS.add(folder)
+            package = PackageCode(name, dict(files), package_builtins(name, files), folder)
             self._packages[name] = package
             if self not in sys.meta_path:
                 sys.meta_path.append(self)
@@ -69,6 +76,7 @@ class PackageFinder(MetaPathFinder):
         for path in package.files:
             linecache.cache.pop(package.file_name(path), None)
         with _NAMING:
+            _FOLDERS.discard(package.folder)
             if not self._packages:
                 # Not in place: another thread may be going through it, and would miss a finder.
                 sys.meta_path = [finder for finder in sys.meta_path if finder is not self]
@@ -134,5 +142,9 @@ def _empty(fullname: str) -> ModuleSpec:
 
 def _free_name(wanted: str) -> str:
     """Return a name no module has: two hosts in one process may hold the same package."""
-    numbered = (wanted if number == 1 else f"{wanted}_{number}" for number in count(1))
-    return next(name for name in numbered if name not in sys.modules)
+    return _free(wanted, "_", sys.modules)
+
+
+def _free(wanted: str, mark: str, taken: Container[str]) -> str:
+    numbered = (wanted if number == 1 else f"{wanted}{mark}{number}" for number in count(1))
+    return next(name for name in numbered if name not in taken)

@@ -1,7 +1,8 @@
 """What the code of a package finds around it: Python's own functions, three of them adapted.
 
 `import` looks into the package first, so that its files find each other by the names authors
-write, and `print` goes to the error stream, since the output stream belongs to whoever runs Weft.
+write, and `print` goes to the error stream, since the output stream belongs to whoever runs Weft;
+the secrets of the run are masked in it.
 What is typed belongs to them as well: `input` refuses, and names the way to ask a person.
 """
 
@@ -16,6 +17,7 @@ from typing import Any, Final, TextIO, TypeAlias
 import typing_extensions
 
 from weft.errors import ToolError
+from weft.runtime.asking import masked_output
 
 Import: TypeAlias = Callable[..., ModuleType]
 
@@ -103,7 +105,8 @@ def _print(
     flush: bool = False,
 ) -> None:
     out = sys.stderr if file is None else file
-    print(*values, sep=sep, end=end, file=out, flush=flush)
+    text = (" " if sep is None else sep).join(map(str, values))
+    print(masked_output(text) if file is None else text, end=end, file=out, flush=flush)
 
 
 def _input(prompt: object = "", /) -> str:  # noqa: ARG001 - the signature of Python's own

@@ -18,13 +18,13 @@ from weft.cli.pages.event_lines import (
 from weft.cli.pages.flow_lines import agent_name, is_step_call
 from weft.cli.streams import Streams, finish
 from weft.cli.text import clean, clean_lines, folded
+from weft.context.audience import Audience
 from weft.engine import events
 from weft.engine.events import Event, EventData
 from weft.engine.turn.hook_points import HANDOFF
 from weft.inspect.flow import retry_delay
 from weft.runtime.runs.live_stream import Delta, ModelRetry, TextDelta, ToolProgress
 from weft.runtime.workflow import Workflow
-from weft.wire.audience import Audience
 from weft.wire.events import event_data, progress_data, readable_text
 
 #: What is shown of the work on a run, beside what is said; the second ones stand under a turn.

@@ -39,6 +39,7 @@ from weft.cli.pages.runs import (
 from weft.cli.paths import how_to_start
 from weft.cli.streams import Streams, finish
 from weft.cli.text import at_time, clean, counted, shortened
+from weft.context.audience import Audience
 from weft.engine.events import KIND_NAMES, Event
 from weft.engine.rows import RequestRow, RunRow
 from weft.errors import AccessDenied
@@ -48,7 +49,6 @@ from weft.ports.journal import Pruned
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
 from weft.runtime.workflow import Workflow
-from weft.wire.audience import Audience
 from weft.wire.events import event_data, user_event_data
 from weft.wire.rows import run_data, runs_data
 

@@ -92,6 +92,8 @@ class RequestAnswered:
     user: str
     #: What the sender calls the message this was; None for an answer to a named question.
     message_id: str | None = None
+    #: The role or group as whose member the user answered; empty where none was needed.
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True)

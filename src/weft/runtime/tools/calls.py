@@ -159,6 +159,7 @@ class _ToolRun:
             ask=self._questions,
             show=self._show,
             restart_questions=self._questions.restart,
+            mask=self._masked,
         )
         if command.point in BOARD_POINTS:
             return await called(self._code_call(call), command.point)

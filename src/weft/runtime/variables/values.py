@@ -1,15 +1,17 @@
 """The values a run starts with: those that come from outside the package."""
 
+import ast
 import logging
 from collections.abc import Mapping
 from typing import Final
 
+from weft.check.code.writes import read_in
 from weft.engine.compiled import CompiledWorkflow
 from weft.errors import ExpressionError, UsageError
 from weft.findings import Json
 from weft.ids import nearest
 from weft.runtime.variables.json_values import plain_json
-from weft.runtime.workflow import Workflow
+from weft.runtime.workflow import Workflow, unpack
 from weft.spec.type_meaning import coerce_text, validation_error
 from weft.spec.variables import EnvironmentSource
 
@@ -36,7 +38,12 @@ def start_values(
     for name, variable in compiled.variables.items():
         if isinstance(variable.source, EnvironmentSource):
             found = from_environment(compiled, name, variable.source, environment)
-            values[name] = None if variable.secret else found
+            if not variable.secret:
+                values[name] = found
+            elif found is not None:
+                values[name] = None  # It is set; its value stays outside.
+            else:
+                _require_unread(workflow, name, variable.source)
         elif name in kept and _still_fits(compiled, name, kept[name]):
             values[name] = kept[name]
     for name, value in given.items():
@@ -45,6 +52,29 @@ def start_values(
     if purged:
         _log.warning("%s: %s do not exist here and were taken out", workflow.name, purged)
     return {name: value for name, value in values.items() if name not in purged}
+
+
+def _require_unread(workflow: Workflow, name: str, source: EnvironmentSource) -> None:
+    """Raise UsageError if code of the package reads a secret that is not set.
+
+    One whose type allows None, or that is read with a default, may be missing.
+    """
+    compiled = workflow.compiled
+    if not validation_error(compiled.variables[name].type, None, compiled.models):
+        return
+    for path, code in unpack(workflow.package)[1].items():
+        if path.endswith(".py") and any(_reads(node, name) for node in ast.walk(ast.parse(code))):
+            raise UsageError(
+                f"{path} reads the secret {name}, and the environment variable {source.env_var} "
+                "is not set",
+                hint=f"set {source.env_var}, or declare {name} as optional[...]",
+            )
+
+
+def _reads(node: ast.AST, name: str) -> bool:
+    has_default = isinstance(node, ast.Call) and len(node.args) + len(node.keywords) > 1
+    found = None if has_default else read_in(node)
+    return found is not None and found[1] == name
 
 
 def _still_fits(compiled: CompiledWorkflow, name: str, value: Json) -> bool:
