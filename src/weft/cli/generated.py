@@ -1,5 +1,6 @@
 """The end of a command about a generation: packages take their place; what comes next is said."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -152,7 +153,7 @@ def _print_end(
     session: Session,
     row: RunRow,
     generation: Generation,
-    asked: list[RequestRow],
+    asked: Sequence[RequestRow],
     wishes: Wishes,
     staged: Path | None,
     *,
@@ -177,7 +178,7 @@ def _print_how_to_go_on(
     session: Session,
     row: RunRow,
     generation: Generation,
-    asked: list[RequestRow],
+    asked: Sequence[RequestRow],
     wishes: Wishes,
     *,
     stopped: bool,

@@ -471,7 +471,7 @@ def _shown_state(state: State, workflow: Workflow, scope: Scope) -> State:
 
 def _shown_text(workflow: Workflow, audience: Audience, message: Message) -> str:
     if message.role == "user":
-        return message.text if audience.hears_user(message.text) else ""
+        return message.text if audience.sees_user_text(message.text) else ""
     if message.role != "agent" or not audience.hears(message.agent, message.text):
         return ""
     read_as = reading(workflow, message.agent, message.text)

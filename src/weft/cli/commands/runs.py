@@ -3,6 +3,7 @@
 import asyncio
 import re
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -93,7 +94,7 @@ def list_runs(
         streams.result(document({"runs": page}))
         return Exit.DONE
     # One more than is shown tells whether there are more.
-    found, asked = asyncio.run(_rows(location, wanted, limit + 1)) if kept else ([], [])
+    found, asked = asyncio.run(_rows(location, wanted, limit + 1)) if kept else ([], ())
     rows = found[:limit]
     if rows:
         print_list(rows, streams, asked)
@@ -265,7 +266,7 @@ def _print(
 
 async def _rows(
     location: JournalLocation, wanted: _Wanted, limit: int
-) -> tuple[list[RunRow], list[RequestRow]]:
+) -> tuple[list[RunRow], Sequence[RequestRow]]:
     async with hosted(location, reading=True) as host:
         return await _found(host, wanted, limit)
 
@@ -279,7 +280,9 @@ async def _page(location: JournalLocation, wanted: _Wanted, limit: int) -> list[
         return runs_data(rows, asked, await answer_schemas(host, asked))
 
 
-async def _found(host: Host, wanted: _Wanted, limit: int) -> tuple[list[RunRow], list[RequestRow]]:
+async def _found(
+    host: Host, wanted: _Wanted, limit: int
+) -> tuple[list[RunRow], Sequence[RequestRow]]:
     """Return runs and open questions: those of all, or of whom somebody acts as."""
     status, workflow, people = wanted
     if people == LOCAL:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, cast
 
@@ -59,7 +60,7 @@ def cancel(
     """End a run."""
     location = locate_journal(streams, journal, must_exist=True)
 
-    async def work() -> tuple[RunRow, list[RequestRow], Schemas]:
+    async def work() -> tuple[RunRow, Sequence[RequestRow], Schemas]:
         here = await _has_code(location, run)
         async with hosted(location, works=here, reading=not here) as host:
             row = await find_run(host, run)
@@ -147,7 +148,7 @@ def _resume_all(location: JournalLocation, streams: Streams, seed: int) -> Exit:
             streams.problem(clean(f"run {row.run} is not continued: {error}"))
             return None
 
-    async def work() -> tuple[list[RunRow], list[RequestRow], list[dict[str, Any]], bool]:
+    async def work() -> tuple[list[RunRow], Sequence[RequestRow], list[dict[str, Any]], bool]:
         async with hosted(location, seed=seed) as host:
             stopped: list[RunRow] = []
             last: str | None = None

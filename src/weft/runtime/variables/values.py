@@ -5,7 +5,7 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
-from weft.check.code.writes import read_in
+from weft.check.code.functions import read_in
 from weft.engine.compiled import CompiledWorkflow
 from weft.errors import ExpressionError, UsageError
 from weft.findings import Json
