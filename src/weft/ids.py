@@ -26,7 +26,7 @@ _SHORTEST_PART: Final = 3
 USER: Final = "user"
 TERMINATE: Final = "terminate"
 
-#: What begins the name of who publishes on a board where no agent does.
+#: Prefixes of the publisher of an artifact that no agent published.
 OUTSIDE: Final = ("user:", "schedule:")
 
 #: Variables every run has without declaring them; `enterprise_id` is an older name of `app_id`.
@@ -34,7 +34,7 @@ BUILT_IN_VARIABLES: Final = frozenset(
     {"app_id", "enterprise_id", "user_id", "chat_id", "workflow_name"}
 )
 
-#: Those that name the tenant.
+#: The variables that name the tenant.
 TENANT_VARIABLES: Final = ("app_id", "enterprise_id")
 
 
@@ -48,7 +48,7 @@ def slug(text: str) -> str:
 
 
 def join_names(names: Sequence[str], most: int = 4) -> str:
-    """Return names one after another, and of many how many there are more."""
+    """Return names joined by commas; of many, the first ones and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
@@ -89,16 +89,16 @@ _LEFTOVERS: Final = frozenset({"thumbs.db", "desktop.ini", "__pycache__"})
 
 
 def is_ignored_file(segment: str) -> bool:
-    """Tell whether a file or folder is hidden, made by a tool, or left behind by an editor."""
+    """Return whether a file or folder is hidden, made by a tool, or left behind by an editor."""
     name = segment.lower()
     hidden = name.startswith(".") or (name.startswith("#") and name.endswith("#"))
     return hidden or name.endswith(_LEFTOVER_ENDS) or name in _LEFTOVERS
 
 
 def name_error(name: str) -> str | None:
-    """Say why a name cannot stand in a package, or None if it can.
+    """Return why a file name is not allowed in a package, or None if it is allowed.
 
-    What is refused here could lead out of the folder, or mean another file on another system.
+    Refused names could lead out of the folder, or mean another file on another system.
     """
     if name.startswith("/") or name[1:2] == ":":
         return "is an absolute name"
@@ -116,7 +116,7 @@ def name_error(name: str) -> str | None:
 
 
 def segment_error(segment: str) -> str | None:
-    """Say why one part of a name, or the name of a package, is refused; None if it is not."""
+    """Return why one part of a name, or the name of a package, is refused, or None."""
     if not segment or segment != segment.strip() or segment.endswith("."):
         return "has an empty part, or one that begins or ends with a blank or ends with a dot"
     if not segment.isprintable() or not _FORBIDDEN.isdisjoint(segment):

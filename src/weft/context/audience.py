@@ -9,12 +9,11 @@ from weft.spec.workflow import WorkflowSpec
 
 
 class Audience:
-    """Who is heard: agents that users see, and words that are not only a sign to a trigger.
+    """Which messages users see: those of visible agents, unless they only fire a hidden trigger.
 
-    `user` is whom the run is shown to, `addresses` the roles and groups they have: what others are
-    asked, and answer, is not theirs to read.
-    On a board nobody is heard: what a model says there is an artifact, which only agents may see.
-    Nor in a flow: there it becomes a value of the state.
+    `user` is the reader, `addresses` are their roles and groups: they see neither questions to
+    others nor the answers. On a board or in a flow they see no model replies: these become
+    artifacts, or values of the state.
     """
 
     def __init__(self, spec: WorkflowSpec, user: str = "", addresses: Iterable[str] = ()) -> None:
@@ -31,26 +30,26 @@ class Audience:
                 self._own_signs.append(matcher(trigger.match))
 
     def hears(self, agent: str, text: str) -> bool:
-        """Tell whether users see what an agent has said."""
+        """Return whether users see what an agent said."""
         return self._speaks(agent) and not _matches_any(self._signs.get(agent, ()), text)
 
     def sees_while_streaming(self, agent: str) -> bool:
-        """Tell whether users see the words of an agent whatever they turn out to be."""
+        """Return whether users see the words of an agent while it is still speaking."""
         return self._speaks(agent) and agent not in self._signs
 
     def _speaks(self, agent: str) -> bool:
         return not self._is_silent and self.sees_agent(agent)
 
     def sees_agent(self, agent: str) -> bool:
-        """Tell whether users see an agent at all."""
+        """Return whether users see the messages of an agent."""
         return self._visible is None or agent in self._visible
 
     def is_addressed(self, addressee: str) -> bool:
-        """Tell whether a question is for this user; without an addressee, it is."""
+        """Return whether a question is for this user; without an addressee, it is."""
         return addressee in self._addresses
 
     def sees_user_text(self, text: str) -> bool:
-        """Tell whether users see what one of them has said."""
+        """Return whether users see a message of a user."""
         return not _matches_any(self._own_signs, text)
 
 

@@ -140,7 +140,7 @@ class Lanes:
             yield self._over(self._shifted(self._centre(over) - len(remark) // 2, remark), remark)
 
     def divider(self, text: str, depth: int) -> str:
-        """Write the beginning or end of an alternative, further in the deeper it stands."""
+        """Write the beginning or end of an alternative, indented by its depth."""
         row = "=" * max(self.width * len(self.keys) - 4 * depth, 20)
         label = cut(text, COLUMNS - 2 * depth - 6)
         filled = f"==[{label}]"

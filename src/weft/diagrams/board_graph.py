@@ -20,10 +20,10 @@ from weft.engine.board.visibility import Identity, audience, may_see
 from weft.spec.board import Board, BoardAgent, Join, Publication, Schedule, Subscription
 from weft.spec.workflow import WorkflowSpec
 
-#: What stands where a conversation has its pattern.
+#: Used in place of the pattern of a conversation.
 BOARD: Final = "board"
 
-#: What begins the name of who publishes and is no agent.
+#: Prefix of a publisher that is a person.
 _PERSON: Final = "user:"
 
 
@@ -100,7 +100,7 @@ def _sources(
     ):
         yield START_KEY
     if subscription.mode == "direct":
-        return  # it is given to the agent, by whoever invokes it
+        return  # it is given to the agent directly
     for name in dict.fromkeys(name for name, one in makers if _sees(agent, one)):
         own = name == agent.agent and agent.prevent_self_trigger
         if not own and (not wanted or name in wanted):

@@ -27,10 +27,10 @@ from weft.spec.part import JsonValue
 from weft.spec.tools import LOCAL
 from weft.spec.workflow import WorkflowSpec
 
-#: What stands where a conversation has its pattern.
+#: Used in place of the pattern of a conversation.
 FLOW: Final = "flow"
 
-#: Keys of what is no node of a flow: the end of a failed run, and where its failure path begins.
+#: Keys besides the nodes of a flow: the end of a failed run, and the start of its failure path.
 FAILED_KEY: Final = "failed"
 FAILURE_KEY: Final = "failure"
 

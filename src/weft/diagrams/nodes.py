@@ -36,7 +36,7 @@ def describe(text: str, limit: int = TEXT_LENGTH) -> str:
 
 
 def condition_words(handoff: Handoff) -> str:
-    """Say when a handoff applies; a condition that does not parse is shown as it stands."""
+    """Say when a handoff applies; a condition that does not parse is shown as written."""
     if handoff.condition is None:
         return "always" if handoff.condition_scope == "pre" else "otherwise"
     words = _condition(handoff, handoff.condition)
@@ -79,7 +79,7 @@ EdgeKind: TypeAlias = Literal[
     "start", "rule", "fallback", "default", "joined", "artifact", "next", "failure"
 ]
 
-#: Keys of the nodes that are no agents. Keys of agents begin with "agent:".
+#: Keys of the nodes besides agents. Keys of agents begin with "agent:".
 START_KEY: Final = "start"
 USER_KEY: Final = "user"
 END_KEY: Final = "end"
@@ -126,7 +126,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A workflow to be drawn. Edges of one node stand in the order in which they are tried."""
+    """A workflow to be drawn. Edges of one node are in the order in which they are tried."""
 
     title: str
     description: str

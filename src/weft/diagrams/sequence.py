@@ -1,7 +1,7 @@
-"""A workflow as a story: who hands over to whom, told from the start.
+"""A workflow as a sequence of messages, from the start.
 
-An agent that is entered in one place only is told there. One that is entered in several places, or
-too deep inside alternatives, gets a part of its own further down, so that nothing is told twice.
+An agent that is entered in one place only is drawn there. One that is entered in several places, or
+too deep inside alternatives, gets a part of its own further down, so that nothing is drawn twice.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ from weft.diagrams.nodes import (
 from weft.errors import UsageError
 from weft.spec.workflow import WorkflowSpec
 
-#: How deep alternatives may stand inside each other before a part of its own is easier to read.
+#: How deep alternatives may be nested before a part of its own is easier to read.
 MAX_NESTING: Final = 3
 
 
@@ -73,7 +73,7 @@ class Block:
 
     @property
     def word(self) -> str:
-        """What stands before every branch but the first."""
+        """The keyword before every branch but the first."""
         return "and" if self.kind == "par" else "else"
 
 
@@ -92,10 +92,10 @@ class Sequence:
 
 
 def sequence(spec: WorkflowSpec) -> Sequence:
-    """Tell the course of a workflow from its start; every agent appears.
+    """Return the messages of a workflow from its start; every agent appears.
 
-    Raises UsageError for a board: whoever is woken works, in no order of their own. And for a
-    flow, whose steps do not talk to each other.
+    Raises UsageError for a board, whose agents have no fixed order, and for a flow, whose steps
+    do not send messages to each other.
     """
     if spec.board is not None:
         raise UsageError(
@@ -126,7 +126,7 @@ def sequence(spec: WorkflowSpec) -> Sequence:
 
 @dataclass(slots=True)
 class _Telling:
-    """What has been told so far, and who is still to be told about."""
+    """The agents drawn so far, and those that are still to be drawn."""
 
     nodes: Mapping[str, Node]
     leaving: Mapping[str, list[Edge]]
@@ -135,7 +135,7 @@ class _Telling:
     waiting: list[str] = field(default_factory=list[str])
 
     def tells_here(self, edge: Edge, depth: int) -> bool:
-        """Decide whether the target's turn follows right here; if not, remember it for later."""
+        """Return whether the target's turn is drawn here; if not, remember it for later."""
         if edge.target in (USER_KEY, END_KEY) or edge.target in self.told:
             return False
         if edge.target in self.entered_once and depth <= MAX_NESTING:
@@ -182,7 +182,7 @@ def _opening(spec: WorkflowSpec, start: Node, opening: Edge) -> Iterator[Step]:
 
 
 def _postponed(telling: _Telling) -> Iterator[Step]:
-    """Tell about those that were put off; telling may put off more, which the loop then sees."""
+    """Yield the postponed turns; the loop also sees those postponed meanwhile."""
     for key in telling.waiting:
         if key not in telling.told:
             yield Note(key, f"when {telling.nodes[key].title} has its turn")
@@ -191,7 +191,7 @@ def _postponed(telling: _Telling) -> Iterator[Step]:
 
 
 def _turns(key: str, telling: _Telling, *, depth: int) -> Iterator[Step]:
-    """Tell one turn, and go on as long as there is only one handoff it can take."""
+    """Yield one turn, and the following ones while there is only one possible handoff."""
     following: str | None = key
     while following is not None:
         key, following = following, None
@@ -228,12 +228,12 @@ def _block(edges: list[Edge], telling: _Telling, depth: int) -> Block:
 
 
 def _words(edge: Edge) -> str:
-    """Say why the agent hands off, where it is not a matter of course."""
+    """Return why the agent hands off, unless it is the only possibility."""
     return "" if edge.kind == "fallback" else edge.label
 
 
 def _passing(edge: Edge, words: str = "") -> Iterator[Step]:
-    """Say that an agent hands off; `words` is the condition where no block around it says it."""
+    """Yield the message of a handoff; `words` is its condition, unless a block shows it."""
     if edge.target == END_KEY:
         said = "; ".join(part for part in (words, edge.reason) if part)
         yield Note(edge.source, f"the run ends: {said}" if said else "the run ends")
@@ -255,4 +255,4 @@ def _legend(drawn: Graph) -> Iterator[str]:
     if any(label.endswith("by default") for label in unruled):
         yield "by default: no rule says it, the default of the workflow does"
     if any(edge.target == USER_KEY for edge in drawn.edges):
-        yield "after the user's answer the agent that asked goes on"
+        yield "after the user's answer the agent that asked continues"

@@ -59,7 +59,7 @@ class PublishedRecord:
 
 @dataclass(frozen=True, slots=True)
 class MissedRecord:
-    """Artifacts that did not come to what they were collected for; `why` as in `MissedReason`."""
+    """Collected artifacts that woke no agent; `why` as in `MissedReason`."""
 
     seq: int
     at: int
@@ -235,7 +235,7 @@ def arrived_record(event: Event, data: ArtifactArrived) -> PublishedRecord:
 
 
 def missed_record(event: Event, data: DeliveryMissed) -> MissedRecord:
-    """Return the record of what did not come to anything."""
+    """Return the record of a missed delivery."""
     ids = tuple(data.artifacts)
     return MissedRecord(event.seq, event.at, data.subscription, ids, data.why, data.detail)
 

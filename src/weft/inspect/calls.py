@@ -31,7 +31,7 @@ from weft.runtime.workflow import Workflow
 #: and its turn failed.
 How: TypeAlias = Literal["found", "not found", "default", "fault"]
 
-#: What is told of a reading beside where it was made.
+#: Details of a reading that are not part of its place.
 _ASIDE: Final = frozenset({"ms", "found", "default"})
 
 
@@ -189,7 +189,7 @@ class ToolUse:
 
     @property
     def at_boundary(self) -> bool:
-        """Whether it is no tool that a model asked for; handing off is one."""
+        """Whether it is a hook or lifecycle call and not a tool that a model asked for."""
         return self.point not in ("", HANDOFF)
 
 
@@ -230,7 +230,7 @@ _SENT: tuple[Literal["system", "messages", "last"], ...] = ("system", "messages"
 
 
 def run_continues(step: Step) -> bool:
-    """Tell whether all went on after a function at a boundary had failed."""
+    """Return whether the run continued after a hook or lifecycle tool failed."""
     ends = (command.data for command in step.commands if isinstance(command, Record))
     failed = any(isinstance(event, TurnFailed) for event in ends)
     return not failed and step.after.ending == step.before.ending

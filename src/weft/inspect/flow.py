@@ -60,7 +60,7 @@ class SegmentRecord:
 
 @dataclass(frozen=True, slots=True)
 class AskedRecord:
-    """One person, role or group that was asked for approval, and what came of it."""
+    """One person, role or group that was asked for approval, and the result."""
 
     seq: int
     at: int
@@ -77,7 +77,7 @@ class StepTurn:
 
     step: str
     kind: StepKind
-    #: The path of a fork it stands in; empty on the main line.
+    #: The path of a fork that contains it; empty on the main line.
     path: str
     attempt: int
     #: How many attempts there are at most.
@@ -133,7 +133,7 @@ class FlowRun:
 
 
 def paths_by_name(flow: Flow) -> dict[str, str]:
-    """Return the path of a fork that each node stands in, the innermost; others have none."""
+    """Return the innermost fork path of each node; nodes on the main line have none."""
     found: dict[str, str] = {}
     for fork in nodes_of(flow):
         for path in fork.paths if isinstance(fork, Fork) else ():
@@ -270,7 +270,7 @@ class FlowNotes:
     forks: dict[int, ForkRecord] = field(default_factory=dict[int, ForkRecord])
 
     def add(self, workflow: Workflow, step: Step) -> None:
-        """Take note of where the flow goes on."""
+        """Record where the flow continues."""
         event = step.event
         match event.data:
             case Branched() as data:

@@ -41,10 +41,10 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class RuleAsked:
-    """A rule that was asked, in the order of asking, and what came of it.
+    """A rule that was evaluated, in order, and its result.
 
     `verdict` is yes, no, always for a rule without a condition, or why there is no answer; with
-    the reason of the model where one has judged.
+    the model's reason if a model judged it.
     """
 
     rule: int
@@ -175,7 +175,7 @@ def _verdict(
 
 
 def _judged_verdict(workflow: Workflow, rule: int, judged: Mapping[int, Judgement]) -> str:
-    """Return what was judged of a rule, by itself or compared together with another."""
+    """Return the verdict of a rule, judged alone or compared with others."""
     if rule in judged:
         return judged[rule].verdict
     for judgement_record in judged.values():

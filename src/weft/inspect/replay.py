@@ -98,7 +98,7 @@ def _mismatches(workflow: Workflow, run: str, events: Sequence[Event]) -> Iterat
             yield from _difference(expected, event)
             yield from _refused(workflow, step)
             if expected is not None and type(expected.data) is not type(event.data):
-                return  # from here on nothing stands beside what it belongs to
+                return  # from here on recorded and expected events are not aligned
         due += follow_ups(step.commands, event.seq, event.turn, [])[::-1]
         if isinstance(event.data, RunEnded):
             due.clear()  # Nothing follows any more.

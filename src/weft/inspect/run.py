@@ -58,7 +58,7 @@ class TurnRecord:
     error: str | None = None
     group: str = ""
     #: What is sent to its model beside the context: settings by name, the seed as a number.
-    #: What a fork has copied had the seed of another run: it is told as it was declared.
+    #: Turns copied by a fork had the seed of another run: they show the declared seed.
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     fetched: tuple[FetchRecord, ...] = ()
     #: The functions that were called at its boundaries: before it, around its replies, after it.
@@ -84,7 +84,7 @@ def all_records(
     """Return what happened for the run itself, and in each turn."""
     if not events:
         return RunRecord((), (), (), (), ()), ()
-    own = Page(workflow, events[0])  # Its number is 0: it is no turn.
+    own = Page(workflow, events[0])  # Number 0 is the run itself.
     own.board = BoardNotes()
     pages: dict[int, Page] = {0: own}
     flow = FlowNotes() if workflow.compiled.flow is not None else None
@@ -92,7 +92,7 @@ def all_records(
         event = step.event
         if flow is not None:
             flow.add(workflow, step)
-        # Who is next is decided between turns: it stands with the turn before.
+        # The next agent is decided between turns and belongs to the turn before.
         last = pages[event.turn if event.turn in pages and event.turn else next(reversed(pages))]
         match event.data:
             case TurnStarted(agent=agent, fork=fork):
@@ -188,7 +188,7 @@ class Spending:
     input_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None
-    #: How many calls have no known price, and how many have tokens that nobody counted.
+    #: How many calls have no known price, and how many have no token count.
     unpriced: int
     uncounted: int
     #: The tokens and the cost in words.
@@ -237,7 +237,7 @@ class RunInspection:
 
 
 def inspect_run(workflow: Workflow, run: str, events: Sequence[Event]) -> RunInspection:
-    """Say what happened in a run."""
+    """Return what happened in a run."""
     events = until_end(events)
     state = fold(workflow.compiled, run, events)
     own, turns = all_records(workflow, run, events)
@@ -277,7 +277,7 @@ def is_other_package(workflow: Workflow, state: State) -> bool:
 
 
 def spending(spent: Spent) -> Spending:
-    """Say what models took; what nobody knows is never taken for nothing."""
+    """Return the cost of model calls; an unknown amount is never counted as zero."""
     return Spending(
         calls=spent.calls,
         input_tokens=None if spent.uncounted else spent.input_tokens,
@@ -294,7 +294,7 @@ def _tokens(spent: Spent) -> str:
     unit = "token" if spent.input_tokens == 1 else "tokens"
     known = f"{spent.input_tokens} {unit} in, {spent.output_tokens} out"
     if spent.uncounted == 0 and not (spent.input_tokens or spent.output_tokens):
-        return "no tokens billed"  # Nobody was asked who counts: a sample, a script, a person.
+        return "no tokens billed"  # The sample, a script or a person answered.
     if spent.uncounted == 0:
         return known
     # One side of a call may be counted while the other is not.

@@ -39,7 +39,7 @@ class Step:
 
 
 def steps(compiled: CompiledWorkflow, run: str, events: Sequence[Event]) -> Iterator[Step]:
-    """Yield the steps of a run. What a fork copied was written under the name of its parent."""
+    """Yield the steps of a run. Events copied by a fork have the name of the parent run."""
     names = [event.data.parent for event in events if isinstance(event.data, RunForked)]
     names = [*names, run][::-1]
     state = State(names.pop())
@@ -53,7 +53,7 @@ def steps(compiled: CompiledWorkflow, run: str, events: Sequence[Event]) -> Iter
 
 
 def until_end(events: Sequence[Event]) -> Sequence[Event]:
-    """Return the events of a run up to its end: what came after it had no effect."""
+    """Return the events of a run up to its end; later events had no effect."""
     for number, event in enumerate(events, start=1):
         if isinstance(event.data, RunEnded):
             return events[:number]

@@ -46,7 +46,7 @@ class TurnInspection:
     run: str
     record: TurnRecord
     prompts: tuple[Prompt, ...]
-    #: The variables as they were when the turn began, as they stand in a prompt.
+    #: The values of variables when the turn began, as a prompt shows them.
     values: Mapping[str, str]
     #: What was set during the turn, in order.
     sets: tuple[ValueSet, ...]
@@ -55,7 +55,7 @@ class TurnInspection:
 def inspect_turn(
     workflow: Workflow, run: str, events: Sequence[Event], turn: int
 ) -> TurnInspection:
-    """Say what an agent saw in a turn and what it made of it."""
+    """Return what an agent saw in a turn and what it did."""
     record = _record(workflow, run, events, turn)
     last = record.ended or len(events)
     prompts: list[Prompt] = []
@@ -112,7 +112,7 @@ def _prompt(workflow: Workflow, step: Step, data: ContextAssembled) -> Prompt:
 
 def _note(workflow: Workflow, state: State, agent: str) -> str:
     if agent not in workflow.views:
-        return f"there is no agent {agent} in this version of the package"
+        return f"this version of the package has no agent {agent}"
     if is_other_package(workflow, state):
         return "this is not what was sent: it is put together with another version of the package"
     return "this is not what was sent: it is put together by another version of Weft"
@@ -164,7 +164,7 @@ class TurnComparison:
 def compare_turns(
     before: TurnInspection, after: TurnInspection, *, call: int = 1
 ) -> TurnComparison:
-    """Say what differs in what two turns began with; `call` takes a later call of both."""
+    """Return the differences between the prompts of two turns, at the given call of both."""
     old, new = _prompt_of(before, call), _prompt_of(after, call)
     old_left, new_left = _left_out(old), _left_out(new)
     return TurnComparison(

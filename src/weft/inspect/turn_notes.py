@@ -1,4 +1,4 @@
-"""What each event adds to what is known of a turn, or of the run itself."""
+"""The notes that each event adds to the record of a turn, or of the run itself."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -64,7 +64,7 @@ class ModelCall:
     finish: str = ""
     #: Of a fallback: which model was to answer and why it did not.
     instead_of: str = ""
-    #: Tokens and cost; None where nobody said.
+    #: Tokens and cost; None where the provider did not report them.
     usage: Usage = NO_USAGE
     error: str | None = None
     attempts: int = 1
@@ -76,7 +76,7 @@ class ModelCall:
 
 
 class Page:
-    """What is known of a turn, or of the run itself, so far: calls by what names them."""
+    """The notes about a turn, or about the run itself, so far; calls by their id."""
 
     def __init__(self, workflow: Workflow, event: Event, agent: str = "") -> None:
         self.workflow = workflow
@@ -160,7 +160,7 @@ def _failed(page: Page, step: Step, data: ModelFailed) -> None:
 
 
 def _unanswered(page: Page, data: ModelReplied | ModelFailed) -> ModelCall | None:
-    """Return the call that is answered; what comes late or twice answers none."""
+    """Return the call that is answered; None for a late or second answer."""
     call = page.calls.get(data.call)
     late = call is None or call.answered is not None
     return None if late else call
@@ -263,7 +263,7 @@ def _turn_ended(page: Page, step: Step, _data: TurnEnded) -> None:
 
 def _turn_failed(page: Page, step: Step, data: TurnFailed) -> None:
     page.error = data.error
-    page.ended = step.event if step.event.turn else None  # The run itself goes on to its end.
+    page.ended = step.event if step.event.turn else None  # The run itself continues to its end.
 
 
 def seconds(since: int, event: Event) -> float:

@@ -1,4 +1,4 @@
-"""What became of each variable in a run: its values, who set them, and what led to that."""
+"""The history of each variable in a run: its values, who set them, and the causes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -80,7 +80,7 @@ class VariableRecord:
 def variable_records(
     workflow: Workflow, state: State, events: Sequence[Event]
 ) -> tuple[VariableRecord, ...]:
-    """Return what became of every variable, in the order in which the package declares them."""
+    """Return the history of every variable, in the order of their declarations."""
     names = (*workflow.spec.variables, *state.variables)
     values: dict[str, list[ValueSet]] = {name: [] for name in names}
     refused: dict[str, list[ValueRefused]] = {}
@@ -120,7 +120,7 @@ def value_set(workflow: Workflow, event: Event, data: VariableSet) -> ValueSet:
 
 
 def is_secret(workflow: Workflow, name: str) -> bool:
-    """Tell whether the values of a variable are shown to nobody."""
+    """Return whether the values of a variable are secret."""
     variable = workflow.spec.variables.get(name)
     return variable is not None and variable.secret
 

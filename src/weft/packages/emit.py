@@ -82,7 +82,7 @@ class _Module:
     names: set[str] = field(default_factory=lambda: set(_IMPORTED))
     #: Where the names come from that are used.
     used: dict[str, set[str]] = field(default_factory=dict[str, "set[str]"])
-    #: The classes that stand for collections.
+    #: The class names of collections.
     known: dict[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
@@ -101,7 +101,7 @@ class _Module:
         return name
 
     def collection(self, name: str) -> str:
-        """Return the class that stands for a collection."""
+        """Return the class name of a collection."""
         if name not in self.known:
             self.use("weft.retrieval", "Collection")
             self.use("weft.retrieval", "VectorSearchAdapter")
@@ -233,7 +233,7 @@ def _format(module: _Module, wanted: ContextFormat) -> str:
 
 
 def _read(module: _Module, path: str) -> str:
-    # Where no class stands for the state it is a mapping, which has attributes of its own.
+    # Without a class, the state is a mapping, which has attributes of its own.
     hidden = keyword.iskeyword(path) or (module.state_class == "Any" and hasattr(dict, path))
     if path.isidentifier() and not hidden:
         return f"{_STATE}.{path}"
@@ -259,7 +259,7 @@ def _literal(value: Any) -> str:  # noqa: ANN401 - JSON
 
 
 def _doc(text: str) -> str:
-    """Return text that may stand in a docstring."""
+    """Return text escaped for a docstring."""
     return re.sub(r'[\\"\n]', " ", text)
 
 

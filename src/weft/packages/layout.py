@@ -1,4 +1,4 @@
-"""The files of a package: which there are, what each holds, where each part of a spec stands."""
+"""The files of a package: their kinds, their contents, and the place of each part of a spec."""
 
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -43,7 +43,7 @@ class ContextVariables(Part):
 
     definitions: dict[Name, Variable] = Field(default={}, description="The variables by name.")
     agents: dict[Name, AgentExposure] = Field(
-        default={}, description="Which variables stand in which agent's prompt."
+        default={}, description="Which variables are in which agent's prompt."
     )
 
 
@@ -90,7 +90,7 @@ class FileKind:
 
     stem: str
     model: type[Part]
-    #: Where each field of WorkflowSpec that this file holds stands inside it.
+    #: The path in the file of each field of WorkflowSpec that it contains.
     holds: dict[str, Path]
     required: bool = False
     #: Written even when it holds nothing, so that the set is complete.
@@ -141,9 +141,9 @@ KIND_OF_FIELD: Final[dict[str, FileKind]] = {
 
 
 def likely_kind(name: str) -> str | None:
-    """Return the kind of declared file that a file of this name is, or was likely meant to be.
+    """Return the kind of declared file that a file of this name is, or most likely is.
 
-    >>> meant_kind("Handoffs.JSON"), meant_kind("agent.yaml"), meant_kind("notes.json")
+    >>> likely_kind("Handoffs.JSON"), likely_kind("agent.yaml"), likely_kind("notes.json")
     ('handoffs', 'agents', None)
     """
     stem, dot, suffix = name.lower().rpartition(".")
@@ -154,9 +154,9 @@ def likely_kind(name: str) -> str | None:
 
 
 def file_path(spec_path: Path, *, entry: bool = False) -> tuple[FileKind, Path]:
-    """Translate a path into the spec to the file it stands in and the path inside that file.
+    """Translate a path in the spec to the file that contains it and the path in that file.
 
-    `entry` means the entry with its key, where the value alone stands deeper in the file.
+    `entry` means the entry with its key, where the value alone is deeper in the file.
     """
     field, *rest = spec_path
     kind = KIND_OF_FIELD[str(field)]

@@ -217,14 +217,14 @@ def _as_kind(detail: ErrorDetails, model: type[Part]) -> tuple[str, ...]:
     found, loc = detail["input"], detail["loc"]
     if not isinstance(found, str):
         return ()
-    # The last step may be the tag of a union, which is no step in the data.
+    # The last step may be the tag of a union, which is not in the data.
     kinds = _kinds(_annotation(loc, model)) or _kinds(_annotation(loc[:-1], model))
     near = nearest(found, kinds)
     return (f'write {{"{kinds[near]}": "{near}"}}, and what else belongs to it',) if near else ()
 
 
 def _kinds(annotation: object) -> dict[str, str]:
-    """Return the words that tell the members of a union apart, each with the key it stands at."""
+    """Return the tags of the members of a union, each with its key."""
     if isinstance(annotation, type) and issubclass(annotation, Part):
         return {word: key for key, word in _tagged(annotation)}
     return {word: key for member in get_args(annotation) for word, key in _kinds(member).items()}
@@ -260,7 +260,7 @@ def describe(value: object) -> str:
 
 
 def _path(loc: _Loc, model: type[Part]) -> Path:
-    """Drop from a location what is no step in the data: the tags of unions."""
+    """Return a location as a path in the data: without the tags of unions."""
     return _walk(model, loc)[0]
 
 
@@ -308,7 +308,7 @@ def _walk_model(model: type[Part], loc: _Loc) -> tuple[Path, type[Part] | None]:
 
 
 def _walk_union(members: tuple[object, ...], loc: _Loc) -> tuple[Path, type[Part] | None]:
-    """A tagged union puts the member's tag into the location; it is no step in the data."""
+    """Follow a location into a tagged union, whose tag is in the location but not in the data."""
     for member in members:
         if loc and loc[0] in _tags(member):
             return _walk(member, loc[1:])
@@ -364,7 +364,7 @@ def _sample(annotation: object) -> str:
 
 
 def rewrite_as(wanted: str, found: object) -> tuple[str, ...]:
-    """Say how to write a value of the wanted kind, where what was meant can be seen."""
+    """Return how to write a value as the expected kind, if the intention is clear."""
     match wanted:
         case "text":
             return _as_text(found)

@@ -44,9 +44,9 @@ class DeclaredFile:
 
 @dataclass(frozen=True)
 class Package:
-    """A folder that was read. Where a file was refused, `spec` lacks what stands in it.
+    """A folder that was read. If a file was refused, `spec` lacks its content.
 
-    With nothing but unknown keys a file is read without them, or as what they were meant to be.
+    A file whose only errors are unknown keys is read without them, or with the likely keys.
     """
 
     folder: Path
@@ -67,7 +67,7 @@ class Package:
         return digest(self.spec, self.code)
 
     def locate(self, path: SpecPath, *, at_key: bool = False, offset: int | None = None) -> Place:
-        """Return where in the author's files a value of the spec stands."""
+        """Return the place of a value of the spec in the author's files."""
         kind, inner = file_path(path, entry=at_key)
         declared = self.files.get(kind.stem)
         if declared is None:
@@ -81,7 +81,7 @@ _P = TypeVar("_P", bound=Part)
 
 
 def read_package(folder: Path) -> Package:
-    """Read a package folder. Nothing raises: what is wrong stands in the package's findings."""
+    """Read a package folder. It never raises: errors are in the package's findings."""
     contents = read_folder(folder)
     found: list[Finding] = [*contents.findings]
     files: dict[str, DeclaredFile] = {}
@@ -139,7 +139,7 @@ def _validated(declared: DeclaredFile, model: type[_P]) -> _P:
 
 
 def open_document(name: str, document: documents.Document, stem: str) -> DeclaredFile:
-    """Bring a document to the present spelling, remembering where everything stood."""
+    """Bring a document to the present spelling; the rewrite keeps the original paths."""
     rewrite = Rewrite(document.data, document.origin)
     if is_map(rewrite.data):
         rewrite.data.pop("$schema", None)
@@ -179,7 +179,7 @@ def _choose(folder: Path, kind: FileKind, contents: Contents) -> tuple[str | Non
 def _missing_remedy(kind: FileKind, contents: Contents) -> str:
     close = [name for name in contents.others if likely_kind(name) == kind.stem]
     if close:
-        return f"if {close[0]} is meant, rename it to {kind.stem}{Path(close[0]).suffix.lower()}"
+        return f"if this is {close[0]}, rename it to {kind.stem}{Path(close[0]).suffix.lower()}"
     return "see a complete package: weft new Example --pattern 1"
 
 
@@ -228,9 +228,9 @@ def _message_with_path(problem: Problem) -> str:
 
 
 def _misnamed_files(folder: Path, contents: Contents) -> dict[str, str]:
-    """Find files that are not read, by the kind of file each is surely meant to be.
+    """Find misnamed files, by the kind of file each must be.
 
-    A name alone says too little: books.json is close to hooks.json. What stands in it decides.
+    The name alone is not enough: books.json is close to hooks.json. The keys in the file decide.
     """
     present = {name.partition(".")[0] for name in (*contents.declared, *contents.unreadable)}
     meant: dict[str, str] = {}
@@ -300,7 +300,7 @@ def _finding(code: str, message: str, place: Place, *, hint: str) -> Finding:
 def drop_unknown_keys(
     rewrite: Rewrite, unknown: Iterable[Problem], holders: Collection[SpecPath]
 ) -> bool:
-    """Read misspelt keys as what they were meant to be, and take the other unknown ones away.
+    """Read misspelt keys as the likely ones, and remove the other unknown keys.
 
     Returns whether the rest can be judged. It cannot where a list or object is taken away that
     stands where the file holds all it declares, at `holders`: its author may have meant that, and

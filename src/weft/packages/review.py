@@ -28,7 +28,7 @@ from weft.spec.workflow import WorkflowSpec
 
 @dataclass(frozen=True, slots=True)
 class PackageSummary:
-    """A package that was looked at. Its files are let go: a workspace may have thousands."""
+    """A package that was checked, without its files: a workspace may have thousands."""
 
     folder: Path
     name: str
@@ -64,7 +64,7 @@ def review_package(
     subject = Subject(
         spec=package.spec,
         folder=package.folder.resolve().name,
-        # A mark at the beginning is no part of the text, to Python neither.
+        # A byte order mark at the beginning is not part of the text; Python ignores it too.
         code={name: raw.decode("utf-8-sig") for name, raw in package.code.items()},
         profile=profile,
         kinds=kinds,

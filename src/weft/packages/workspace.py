@@ -126,7 +126,7 @@ def _misplaced_beside_workflows(workspace: Path) -> Iterator[Finding]:
 
 
 def _misplaced_in_workflows(home: Path) -> Iterator[Finding]:
-    """Look at what is in `workflows` and is no package."""
+    """Report entries of `workflows` that are not packages."""
     for entry in _entries(home):
         if is_package(entry):
             continue
@@ -203,7 +203,7 @@ def template_files(pattern: str, name: str) -> dict[str, bytes]:
     found = find_pattern(pattern)
     if found is None:
         known = ", ".join(f"{one.id} {one.title}" for one in PATTERNS)
-        raise UsageError(f'there is no pattern "{pattern}"', hint=f"choose one of: {known}")
+        raise UsageError(f'unknown pattern "{pattern}"', hint=f"choose one of: {known}")
     package = read_package(shipped_folder() / found.name)
     orchestrator = package.spec.orchestrator.model_copy(update={"workflow_name": name})
     spec = package.spec.model_copy(update={"orchestrator": orchestrator})

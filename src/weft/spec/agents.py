@@ -7,7 +7,7 @@ from pydantic_core import PydanticCustomError
 
 from weft.spec.part import JsonMap, Name, Nearness, Part, Text, Words
 
-#: Characters that make one token, roughly, in any language; used where nobody counts exactly.
+#: Characters per token, roughly, in any language; used where no exact count is available.
 CHARACTERS_PER_TOKEN: Final = 4
 
 
@@ -156,7 +156,7 @@ class Agent(Part):
     agent_name: Name = Field(description="PascalCase; other files refer to the agent by it.")
     description: str = Field(
         default="",
-        description="What it is for, in a line: told to agents that may hand off to it, drawn in "
+        description="Its purpose, in one line. Shown to agents that may hand off to it, and in "
         "diagrams.",
     )
     prompt_sections: tuple[PromptSection, ...] = ()

@@ -47,7 +47,7 @@ class TenantVisibility(Part):
 
 
 class AfterVisibility(Part):
-    """Nobody sees it until some time after it was published; then as `then` says."""
+    """Hidden for some time after it was published; then visible as `then` says."""
 
     kind: Literal["after"] = "after"
     seconds: float = Field(ge=0, le=3_153_600_000, allow_inf_nan=False)

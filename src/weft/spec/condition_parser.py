@@ -47,7 +47,7 @@ _COMPARING: Final = frozenset({*_OPERATORS, "not", "is", "equals"})
 
 _OPERAND_HINTS: Final = {
     "(": "write names and values without parentheses, and lists in square brackets",
-    "[": "lists stand only to the right of 'in' and 'not in', and hold plain values",
+    "[": "a list is allowed only after 'in' and 'not in', and contains plain values",
     "not": "put 'not' before the whole test: not x == 5",
     "in": "write 'in' directly after a name or value: x in [1, 2]",
 }
@@ -198,7 +198,7 @@ class _Reader:
             return Compare("!=" if negated else "==", left, self._plain_operand())
         if sign.key == "not" and not self._skip("in"):
             raise ExpressionError(
-                f"{sign} stands between two operands without 'in'",
+                f"{sign} between two operands must be followed by 'in'",
                 offset=sign.offset,
                 hint="write x not in [...], or put 'not' before the whole test",
             )
@@ -228,7 +228,7 @@ class _Reader:
         raise _no_operand(token)
 
     def _is_part(self) -> bool:
-        """Tell whether a name goes on after a full stop, which else ends an English sentence."""
+        """Return whether a full stop continues a name; otherwise it ends an English sentence."""
         after = self._text[self._token.offset + 1 : self._token.offset + 2]
         return self._token.key == "." and (after.isalpha() or after == "_")
 

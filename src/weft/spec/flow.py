@@ -32,7 +32,7 @@ class StateIngredient(Part):
 
 
 class VariableIngredient(Part):
-    """A variable that is no part of the state: read from a database, a service, a setting."""
+    """A variable outside the state: read from a database, a service or a setting."""
 
     kind: Literal["variable"] = "variable"
     name: Name
@@ -83,14 +83,18 @@ StepIngredient: TypeAlias = Annotated[
 class ContextFormat(Part):
     """How the pieces of a context become one text."""
 
-    headers: bool = Field(default=False, description="Each piece stands under what it is called.")
+    headers: bool = Field(
+        default=False, description="Put a heading with its name above each piece."
+    )
     separator: str = Field(default="\n\n", description="Between two pieces.")
     hit_separator: str = Field(default="\n---\n", description="Between two passages.")
     template: Text | None = Field(
-        default=None, description="The text around it; `{context}` is where it stands."
+        default=None, description="The text around the context; `{context}` inserts it."
     )
     max_tokens: int | None = Field(
-        default=None, ge=1, description="What does not fit is left out; what stands first is kept."
+        default=None,
+        ge=1,
+        description="Pieces that do not fit are left out; the first ones are kept.",
     )
 
 
@@ -114,7 +118,7 @@ class AgentWork(Part):
     kind: Literal["agent"] = "agent"
     agent: Name
     prompt: Text = Field(
-        default="", description="What it is told to do; `{name}` inserts a field of the state."
+        default="", description="Its instructions; `{name}` inserts a field of the state."
     )
     output: Name | None = Field(
         default=None,
@@ -183,7 +187,7 @@ class Step(Part):
 
 
 class Path(Part):
-    """Steps aside of the main line. It goes on there where it left it, unless it ends the run."""
+    """Steps beside the main line. The flow returns to the main line unless the path ends it."""
 
     steps: tuple["_FlowNode", ...] = ()
     ends: bool = Field(default=False, description="The run is over at its end.")
@@ -193,7 +197,7 @@ class Case(Part):
     """What is done for one value."""
 
     value: JsonValue
-    path: Path = Field(description="Without steps, the flow goes on after the branch.")
+    path: Path = Field(description="Without steps, the flow continues after the branch.")
 
 
 class Branch(Part):
@@ -217,7 +221,7 @@ class ForkPath(Part):
 
 
 class Fork(Part):
-    """Paths side by side, and the step that is done when all have come to their ends."""
+    """Parallel paths, and the step that runs when all of them have ended."""
 
     kind: Literal["fork"] = "fork"
     name: Name
@@ -243,27 +247,29 @@ class Option(Part):
 
 
 class Escalation(Part):
-    """Who is asked next when nobody has answered."""
+    """The next person to ask when there is no answer in time."""
 
     approver: Name
     timeout_seconds: float = DAY
 
 
 class Approval(Part):
-    """A person decides whether the flow goes on."""
+    """A person decides whether the flow continues."""
 
     kind: Literal["approval"] = "approval"
     name: Name
     approver: Name = Field(description="user:NAME, role:NAME or group:NAME.")
     text: Text = Field(
-        default="", description="What the person is told; `{name}` inserts a field of the state."
+        default="", description="Text for the person; `{name}` inserts a field of the state."
     )
     options: tuple[Option, ...] = (Option(name=APPROVE), Option(name=REJECT, rejects=True))
     default: Name | None = Field(
-        default=None, description="The option that counts when nobody has answered."
+        default=None, description="The option that applies when there is no answer in time."
     )
     timeout_seconds: float = DAY
-    escalate: tuple[Escalation, ...] = Field(default=(), description="Who is asked then, in order.")
+    escalate: tuple[Escalation, ...] = Field(
+        default=(), description="Who is asked after that, in order."
+    )
     on_timeout: Path | None = None
     on_rejection: Path | None = Field(default=None, description="null: the run fails.")
     output: Name | None = Field(

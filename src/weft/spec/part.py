@@ -64,7 +64,7 @@ Names: TypeAlias = Annotated[tuple[Name, ...], READ_NAMES]
 #: Prose for people or models; bounded so that one value cannot fill the memory.
 Text: TypeAlias = Annotated[str, StringConstraints(max_length=200_000)]
 
-#: Text that says something: where nothing is meant, the key is left out.
+#: Text that must not be empty; an optional one is left out instead.
 Words: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200_000)]
 
 #: How near two texts must be in meaning: 1 for the same, 0 for nothing in common.
@@ -104,8 +104,8 @@ def _written_form(value: object) -> str | None:
     return "object" if isinstance(value, dict | Part) else None
 
 
-#: Tells the members of a union apart of which one, tagged "text", is written as a text and the
-#: other, tagged "object", as an object: what is wrong is then said of the one that was meant.
+#: Chooses between two members of a union by the form of the value: "text" or "object". Validation
+#: errors then concern only the member that the author wrote.
 TEXT_OR_OBJECT: Final = Discriminator(
     _written_form,
     custom_error_type="text_or_object",

@@ -82,7 +82,7 @@ def _find(value: object) -> Pattern | None:
 
 
 def _name(value: object) -> object:
-    """Read name, title or number; what is no pattern is left for the model to refuse."""
+    """Read a name, title or number; the model refuses any other value."""
     pattern = _find(value)
     return pattern.name if pattern else value
 

@@ -27,7 +27,7 @@ ShortText: TypeAlias = Annotated[str, StringConstraints(max_length=140)]
 
 
 def _check_legend(pattern_id: int, pattern_name: str) -> None:
-    """The legend is law: an id and a name that disagree cannot both be meant."""
+    """Refuse a pattern id and a pattern name that belong to different patterns."""
     title = PATTERN_BY_ID[pattern_id].title
     if title != pattern_name:
         raise PydanticCustomError(

@@ -7,14 +7,14 @@ from pydantic import AwareDatetime, Field
 
 from weft.spec.part import JsonMap, Name, Names, Nearness, ObjectRef, Part, Text, Words
 
-#: How many artifacts a provider gives where nobody says so, and at most.
+#: How many artifacts a provider returns by default, and at most.
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 1000
 
 #: How many artifacts an activation is given at most, whatever its provider gives.
 MAX_ITEMS = 10_000
 
-#: How many of the newest artifacts a semantic provider compares where nobody says so.
+#: How many of the newest artifacts a semantic provider compares by default.
 CANDIDATES = 200
 
 #: How many may come before those that are asked for: more than a board has.
@@ -33,7 +33,7 @@ class TagFilter(Part):
 
 
 class FilterConfig(Part):
-    """Which artifacts are meant: all that is given must hold, one of each list."""
+    """Selects artifacts: every given condition must hold, with one entry of each list."""
 
     types: Names = ()
     tags: TagFilter = TagFilter()

@@ -1,4 +1,4 @@
-"""Queries: which documents of a collection are meant, as data that every store understands.
+"""Queries: conditions that select documents of a collection, as data that every store understands.
 
 A query maps dotted fields to values. A value that is an object whose keys begin with `$` compares:
 
@@ -123,7 +123,7 @@ def kind_of(value: Json) -> str:
 
 
 def _find_values(value: Json, parts: list[str]) -> Iterator[Json]:
-    """Yield what stands at a path; where it leads through a list, in each of its objects."""
+    """Yield the values at a path; a path through a list applies to each of its objects."""
     if not parts:
         yield value
     elif isinstance(value, Mapping):
@@ -202,7 +202,9 @@ def _parse_group(key: str, value: Json, depth: int) -> QueryPart:
 
 def _parse_tests(field: str, value: Json) -> list[FieldTest]:
     if not is_field(field):
-        raise ExpressionError(f"{field!r} is no field", hint="write a name or a dotted path")
+        raise ExpressionError(
+            f"{field!r} is not a valid field", hint="write a name or a dotted path"
+        )
     compared = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
     if not any(key.startswith("$") for key in compared):
         return [FieldTest(field, "$eq", cast("Json", value))]

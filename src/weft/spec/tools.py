@@ -14,10 +14,10 @@ Surface: TypeAlias = Literal["inline", "artifact"]
 
 
 def _check_addressee(value: object) -> object:
-    """Refuse what names nobody; the pattern below says it to editors."""
+    """Refuse an invalid addressee with a message of its own; the pattern below is for editors."""
     if isinstance(value, str) and not re.fullmatch(ADDRESSEE, value):
         raise PydanticCustomError(
-            "addressee", "it names nobody to ask: write user:NAME, role:NAME or group:NAME"
+            "addressee", "not a valid addressee: write user:NAME, role:NAME or group:NAME"
         )
     return value
 
@@ -28,7 +28,7 @@ Addressee: TypeAlias = Annotated[
     StringConstraints(pattern=ADDRESSEE, max_length=200),
     BeforeValidator(_check_addressee),
 ]
-#: Ends of a run beside the boundaries that triggers know: it starts, completes, or fails.
+#: Lifecycle points of a run besides those that triggers use.
 RunPoint: TypeAlias = Literal["on_start", "on_complete", "on_fail"]
 HookType: TypeAlias = Literal[
     "before_chat",
@@ -45,20 +45,24 @@ HookType: TypeAlias = Literal[
 ]
 
 
-#: What an Agent_Tool names as its file that comes with Weft, and the tools there are.
+#: The `file` of an Agent_Tool that is part of Weft, and the names of these tools.
 BUILT_IN_FILE: Final = "weft"
 BUILT_IN_TOOLS: Final = ("context_summary",)
 
-#: What begins the file of a tool that is a module that is installed, or that only the program has
-#: that defines the workflow.
+#: Prefixes of the `file` of a tool in an installed module, and of one that only the program that
+#: defines the workflow has.
 INSTALLED: Final = "python:"
 LOCAL: Final = "local:"
 
 ToolPolicy: TypeAlias = Literal["tell", "fail"]
 HookPolicy: TypeAlias = Literal["log", "stop"]
 
-_ON_TOOL_ERROR = "When it fails. tell: the agent hears why and goes on; fail: its turn fails."
-_ON_HOOK_ERROR = "When it fails. log: it is recorded and the run goes on; stop: the turn fails."
+_ON_TOOL_ERROR = (
+    "When it fails. tell: the agent gets the error and continues; fail: its turn fails."
+)
+_ON_HOOK_ERROR = (
+    "When it fails. log: the error is recorded and the run continues; stop: the turn fails."
+)
 
 
 class Ui(Part):
@@ -178,13 +182,13 @@ Tool: TypeAlias = Annotated[AgentTool | UiTool, Field(discriminator="tool_type")
 
 
 def is_outside_package(tool: Part) -> bool:
-    """Tell whether the code of a tool is no file of the package."""
+    """Return whether the code of a tool is outside the package."""
     outside = isinstance(tool, AgentTool) and tool.file.startswith((INSTALLED, LOCAL))
     return outside or is_built_in(tool)
 
 
 def is_built_in(tool: Part) -> bool:
-    """Tell whether a tool comes with Weft; its code is none of the package."""
+    """Return whether a tool is part of Weft."""
     return isinstance(tool, AgentTool) and tool.file == BUILT_IN_FILE
 
 

@@ -88,7 +88,7 @@ _VALUE = Field(default=True, description="What the variable is set to.")
 class AgentTextTrigger(Part):
     """Fires when the named agent ends its turn with a reply that matches.
 
-    Words beside the call of a tool do not count: the turn goes on.
+    Text beside a tool call does not count, because the turn continues.
     """
 
     type: Literal["agent_text"] = "agent_text"
@@ -138,7 +138,7 @@ class ToolResponseTrigger(Part):
 
 
 class HandoffTrigger(Part):
-    """Fires when one agent hands off to another; null stands for any."""
+    """Fires when one agent hands off to another; null means any."""
 
     type: Literal["handoff"] = "handoff"
     source_agent: Name | None = None
@@ -190,7 +190,7 @@ class ToolFailedTrigger(Part):
     """Fires when a tool has failed."""
 
     type: Literal["tool_failed"] = "tool_failed"
-    tool: Name | None = Field(default=None, description="null stands for any tool.")
+    tool: Name | None = Field(default=None, description="null means any tool.")
     kind: ToolFault | None = Field(default=None, description="Only for failures of this kind.")
     response_key: Literal["kind", "message"] | None = Field(
         default=None, description="Take the kind or the message of the failure as the value."
@@ -202,7 +202,7 @@ class ModelFailedTrigger(Part):
     """Fires when the model of an agent has given no usable answer, after all attempts."""
 
     type: Literal["model_failed"] = "model_failed"
-    agent: Name | None = Field(default=None, description="null stands for any agent.")
+    agent: Name | None = Field(default=None, description="null means any agent.")
     response_key: Literal["message"] | None = Field(
         default=None, description="Take the message of the failure as the value."
     )

@@ -34,7 +34,7 @@ from weft.spec.types import (
 #: Model name -> field name -> type. A field is required unless its type is optional.
 Models: TypeAlias = Mapping[str, Mapping[str, TypeExpr]]
 
-#: A part of a value: where it stands, the type it should have, and the part itself.
+#: A part of a value: its key or index, its expected type, and the part.
 _Inner: TypeAlias = tuple[str | int, TypeExpr, Json]
 
 NO_MODELS: Final[Models] = MappingProxyType({})
@@ -127,7 +127,7 @@ def _parse_finite(text: str) -> float:
 
 
 def _text_error(type_: TypeExpr, form: str) -> ExpressionError:
-    message = f"the text does not fit the type {_shorten(print_type(type_), 80)}"
+    message = f"the text is not a valid {_shorten(print_type(type_), 80)}"
     return ExpressionError(message, hint=f"write {form}")
 
 
@@ -303,7 +303,7 @@ _SCALAR_SCHEMAS: Final = {"str": "string", "int": "integer", "float": "number", 
 
 
 def json_schema(type_: TypeExpr, models: Models) -> dict[str, object]:
-    """Write a type as JSON Schema 2020-12; the models it reaches stand under $defs, by name."""
+    """Return a type as JSON Schema 2020-12, with the models it needs under $defs."""
     schema: dict[str, object] = {"$schema": _SCHEMA_URI, **_schema(type_)}
     reached = _reachable_models(type_, models)
     if reached:

@@ -36,20 +36,20 @@ class Null:
     """`null` inside a union, before the union becomes optional."""
 
 
-#: What may stand in a union.
+#: A member of a union.
 Member: TypeAlias = TypeExpr | Null
 
 
 def require_type(part: Member, offset: int) -> TypeExpr:
-    """Refuse `null` where a type must stand."""
+    """Refuse `null` where a type is required."""
     if isinstance(part, Null):
         hint = "write optional[T], or T | null"
-        raise ExpressionError("null is not a type by itself", offset=offset, hint=hint)
+        raise ExpressionError("null is not a type on its own", offset=offset, hint=hint)
     return part
 
 
 def check_size(type_: TypeExpr) -> TypeExpr:
-    """Refuse a type whose normal form is too large to be read back."""
+    """Refuse a type whose normal form is too large to be parsed again."""
     if _depth(type_) > MAX_DEPTH:
         raise too_deep()
     if len(print_type(type_)) > MAX_LENGTH:
@@ -58,17 +58,17 @@ def check_size(type_: TypeExpr) -> TypeExpr:
 
 
 def too_deep(offset: int = 0) -> ExpressionError:
-    """Return the refusal of a type that is nested too deeply."""
+    """Return the error for a type that is nested too deeply."""
     return _too_large(f"nested more than {MAX_DEPTH} levels deep", offset)
 
 
 def too_long() -> ExpressionError:
-    """Return the refusal of a type that takes too much text."""
+    """Return the error for a type whose text is too long."""
     return _too_large(f"longer than {MAX_LENGTH} characters", 0)
 
 
 def shorten(text: str) -> str:
-    """Cut text that is too long to be repeated in a message."""
+    """Shorten text for a message."""
     return text if len(text) <= 40 else text[:37] + "..."
 
 
@@ -103,7 +103,7 @@ def build_literal(values: Iterable[tuple[object, int]]) -> LiteralOf:
 
 
 def build_container(word: str, args: Sequence[tuple[Member, int]]) -> Member:
-    """Build what `word[args]` stands for."""
+    """Build the type `word[args]`."""
     if word == "union":
         return build_union(args)
     if len(args) > 1:
@@ -137,8 +137,8 @@ def _print_member(part: Member) -> str:
 
 
 def _duplicate(text: str, where: str, offset: int) -> ExpressionError:
-    message = f"{shorten(text)} stands twice in the {where}"
-    return ExpressionError(message, offset=offset, hint="take one of them away")
+    message = f"duplicate {shorten(text)} in the {where}"
+    return ExpressionError(message, offset=offset, hint="remove one of them")
 
 
 def _literal_value(value: object, offset: int) -> LiteralValue:
@@ -150,14 +150,14 @@ def _literal_value(value: object, offset: int) -> LiteralValue:
         message = f"a number in a literal has at most {MAX_DIGITS} digits"
         raise ExpressionError(message, offset=offset, hint="write it as text, in quotes")
     if isinstance(value, str) and _HALF_CHARACTER.search(value):
-        message = "the text holds half of a character, which no file can store"
-        raise ExpressionError(message, offset=offset, hint="take out \\ud800 to \\udfff")
+        message = "the text contains half of a character, which no file can store"
+        raise ExpressionError(message, offset=offset, hint="remove \\ud800 to \\udfff")
     return value
 
 
 _Item = TypeVar("_Item")
 
-#: What the words of the language mean when they stand alone; the others need brackets.
+#: The types of keywords without brackets; the other keywords need brackets.
 _ALONE: Final[dict[str, Member]] = {
     "str": Scalar("str"),
     "int": Scalar("int"),
@@ -194,7 +194,7 @@ def parse_type(text: str) -> TypeExpr:
 
 @lru_cache(maxsize=2048)
 def parse_member(text: str) -> Member:
-    """Read a type that may stand in a union, where `null` by itself is allowed too."""
+    """Read a member of a union, which may also be `null`."""
     if len(text) > MAX_LENGTH:
         raise too_long()
     part = _Parser(text).whole()

@@ -105,7 +105,7 @@ _LIKELY_MODELS: Final = frozenset({"number", "object", "document"})
 
 
 def word_of(name: str) -> str | None:
-    """Return the word of the language that a name alone stands for, or None if it stands for none.
+    """Return the type keyword that a name alone means, or None if it is not a keyword.
 
     >>> word_of("String"), word_of("object"), word_of("Object")
     ('str', 'dict', None)
@@ -115,7 +115,7 @@ def word_of(name: str) -> str | None:
 
 
 def is_model_name(name: str) -> bool:
-    """Tell whether a type can refer to a model by this name: PascalCase, no word of the language.
+    """Return whether a type can refer to a model by this name: PascalCase and not a keyword.
 
     >>> is_model_name("Invoice"), is_model_name("String")
     (True, False)

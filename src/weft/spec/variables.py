@@ -29,7 +29,7 @@ def _read_placeholders(value: JsonValue) -> JsonValue:
             return value
 
 
-#: A query of which no text is ever meant literally: `{{name}}` and `${name}` are `{name}`.
+#: A query. It contains no literal braces, so `{{name}}` and `${name}` are read as `{name}`.
 _QueryTemplate: TypeAlias = Annotated[JsonMap, AfterValidator(_read_placeholders)]
 
 
@@ -136,7 +136,7 @@ class ComputedSource(Part):
 
 
 class Transition(Part):
-    """One allowed change of a state, and the event that makes it happen by itself."""
+    """One allowed change of a state, and the event that triggers it."""
 
     from_: JsonValue = Field(alias="from")
     to: JsonValue

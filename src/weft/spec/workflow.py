@@ -33,7 +33,7 @@ class WorkflowSpec(Part):
     agents: tuple[Agent, ...] = ()
     variables: dict[Name, Variable] = Field(default={}, description="By name.")
     exposure: dict[Name, tuple[Name, ...]] = Field(
-        default={}, description="Which variables stand in which agent's prompt."
+        default={}, description="Which variables are in which agent's prompt."
     )
     handoffs: tuple[Handoff, ...] = ()
     tools: tuple[Tool, ...] = ()
@@ -48,7 +48,7 @@ class WorkflowSpec(Part):
     board: Board | None = None
 
 
-#: What stands in a field: a part, a type, a time, JSON, or containers of these.
+#: The value of a field: a part, a type, a time, JSON, or containers of these.
 _Declared: TypeAlias = (
     Part
     | TypeExpr

@@ -1,4 +1,4 @@
-"""Events as JSON: `{v, seq, ts, run, turn, kind, actor, cause, data}`, for whoever may see them."""
+"""Events as JSON: `{v, seq, ts, run, turn, kind, actor, cause, data}`, for each audience."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -29,8 +29,8 @@ from weft.runtime.workflow import Workflow
 #: The version of this shape; it changes when a key changes its meaning.
 VERSION: Final = 1
 
-#: What an end user may see: these kinds, and of each only these fields. All others are for whoever
-#: operates the workflow. A field that is added to an event is hidden until it is put here.
+#: The kinds of events that end users see, with the visible fields; operators see all. A new field
+#: of an event is hidden until it is listed here.
 USER_FIELDS: Final[dict[str, frozenset[str]]] = {
     "RunStarted": frozenset({"workflow"}),
     "MessageShown": frozenset({"text"}),
@@ -68,7 +68,7 @@ def user_event_data(
 
 
 def _for_user(event: Event, workflow: Workflow, audience: Audience) -> EventData | None:
-    """Return what users see of an event; None for what hidden agents do and for mere signs."""
+    """Return what users see of an event; None if it is hidden from them."""
     match event.data:
         case TurnStarted(agent=agent) | TurnEnded(agent=agent):
             return event.data if audience.sees_agent(agent) else None
@@ -96,14 +96,14 @@ def _for_user(event: Event, workflow: Workflow, audience: Audience) -> EventData
 
 
 def readable_text(workflow: Workflow, agent: str, text: str) -> str:
-    """Return what a person reads of what an agent says after its hooks; empty for nothing."""
+    """Return the readable text of an agent's message after its hooks; empty if there is none."""
     words = reading(workflow, agent, text)
     words = text if words is None else words
     return words if words.strip() else ""
 
 
 def progress_data(progress: ToolProgress) -> dict[str, Any]:
-    """Return how far a tool has come; no event holds it, and anybody who follows may see it."""
+    """Return the progress of a tool, which is not an event; every follower may see it."""
     return {
         "run": progress.run,
         "call": progress.call,

@@ -42,7 +42,7 @@ def edit_data(edit: Edit) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why something could not be done: a code that `weft explain` knows, the fact, what to do."""
+    """A failure: a code for `weft explain`, the message, its causes and what to do."""
 
     code: str
     message: str

@@ -64,7 +64,7 @@ def artifact_data(artifact: Envelope) -> dict[str, Any]:
 
 
 def whole_artifact_data(found: StoredArtifact, consumed: Iterable[Consumption]) -> dict[str, Any]:
-    """Return an artifact with who may see it, where it stands, and whom it has woken."""
+    """Return an artifact with its visibility, its place in the journal, and its consumers."""
     seen = found.audience
     return {
         **artifact_data(envelope(found)),

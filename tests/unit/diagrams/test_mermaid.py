@@ -30,7 +30,7 @@ LEGEND = (
     "    Note over n0,n3: dashed arrow#58; hands off before the agent replies"
     "<br/>otherwise#58; none of the conditions before it holds"
     "<br/>by default#58; no rule says it, the default of the workflow does"
-    "<br/>after the user's answer the agent that asked goes on"
+    "<br/>after the user's answer the agent that asked continues"
 )
 
 

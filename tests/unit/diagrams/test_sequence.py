@@ -188,7 +188,7 @@ def test_the_legend_explains_only_what_is_used():
         "otherwise: none of the conditions before it holds",
         "by the pattern: no rule says it, the pattern Star does",
         "by default: no rule says it, the default of the workflow does",
-        "after the user's answer the agent that asked goes on",
+        "after the user's answer the agent that asked continues",
     )
 
 

@@ -97,7 +97,7 @@ def test_a_sequence_shows_participants_messages_notes_and_frames():
     assert "the run ends: <settled>" in shown
     assert classes(root).count("lifeline") == 5
     assert classes(root).count("edge before") == 1
-    assert any("goes on" in text for text in shown)
+    assert any("continues" in text for text in shown)
 
 
 def test_a_sequence_without_anything_to_explain_has_no_legend():

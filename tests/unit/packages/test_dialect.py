@@ -7,7 +7,7 @@ from weft.packages.reader import open_document
 from weft.packages.text.documents import dump, read_text
 
 #: What is said of variables without the wrapper around them.
-BARE = "everything now stands under context_variables"
+BARE = "everything is now under context_variables"
 
 
 def rewritten(stem, data):
@@ -145,7 +145,7 @@ def test_lifecycle_tools_among_the_others():
     first, second = {"tool_type": "Agent_Tool"}, {"tool_type": "Lifecycle_Tool", "file": "f"}
     data, said = rewritten("tools", {"tools": [second, first]})
     assert data == {"tools": [first], "lifecycle_tools": [second]}
-    assert said == ["a Lifecycle_Tool now stands under lifecycle_tools"]
+    assert said == ["a Lifecycle_Tool is now under lifecycle_tools"]
     old = {"tools": [second, first]}
     assert origin("tools", old, ("lifecycle_tools", 0, "file")) == ("tools", 0, "file")
     assert origin("tools", old, ("tools", 0, "tool_type")) == ("tools", 1, "tool_type")

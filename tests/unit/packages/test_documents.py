@@ -69,8 +69,8 @@ def test_a_byte_order_mark_is_skipped():
         (codecs.BOM_UTF16_BE, 1, 1, "the file is saved as UTF-16, not as UTF-8"),
         (b'{\n "\xc3\xa9": "\xff"}', 2, 8, "byte 0xff at offset 10 is not UTF-8"),
         (codecs.BOM_UTF8 + b"ab\xe9", 1, 3, "byte 0xe9 at offset 5 is not UTF-8"),
-        (b'{"a":\n "\x00"}', 2, 3, "the control character '\\x00' cannot stand in a file"),
-        (b"\x1b[0m", 1, 1, "the control character '\\x1b' cannot stand in a file"),
+        (b'{"a":\n "\x00"}', 2, 3, "the control character '\\x00' is not allowed in a file"),
+        (b"\x1b[0m", 1, 1, "the control character '\\x1b' is not allowed in a file"),
     ],
 )
 def test_bytes_that_are_no_text(raw, line, column, message):
@@ -95,7 +95,7 @@ def test_faults_become_findings_with_place_and_length():
     assert (finding.code, finding.severity) == ("SCHEMA003", "error")
     assert finding.place == Place("a.json", 2, 2, length=3)
     assert str(finding.place) == "a.json:2:2"
-    assert finding.cause == ("it first stands on line 1, column 2",)
+    assert finding.cause == ("the first one is on line 1, column 2",)
     assert finding.hint
 
 

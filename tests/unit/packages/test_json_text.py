@@ -86,11 +86,11 @@ def test_a_fault_that_ends_reading(text, line, column, message):
         ("[1.]", 1, 2, "'1.' is not a JSON value"),
         ("[.5]", 1, 2, "'.5' is not a JSON value"),
         ("[yes]", 1, 2, "'yes' is not a JSON value"),
-        ('["C:\\data"]', 1, 5, "'\\d' is no JSON escape here"),
+        ('["C:\\data"]', 1, 5, "'\\d' is not a JSON escape"),
         ('["a\\ud800b"]', 1, 4, "'\\ud800' is half of a character"),
         ('["a\\uDC00"]', 1, 4, "'\\uDC00' is half of a character"),
-        ('["a\\ud8"]', 1, 4, "'\\u' is no JSON escape here"),
-        ('["a\\u12"]', 1, 4, "'\\u' is no JSON escape here"),
+        ('["a\\ud8"]', 1, 4, "'\\u' is not a JSON escape"),
+        ('["a\\u12"]', 1, 4, "'\\u' is not a JSON escape"),
         ('["a\tb"]', 1, 4, "a control character inside text"),
     ],
 )
@@ -135,8 +135,8 @@ def test_every_duplicate_key_is_reported_with_both_places():
         ("SCHEMA003", 3, 2, 3),
         ("SCHEMA003", 3, 10, 3),
     ]
-    assert found[0].cause == ("it first stands on line 2, column 8",)
-    assert found[1].cause == ("it first stands on line 1, column 2",)
+    assert found[0].cause == ("the first one is on line 2, column 8",)
+    assert found[1].cause == ("the first one is on line 1, column 2",)
     assert load(text).data is None
 
 

@@ -187,7 +187,7 @@ def test_a_wrapper_is_put_around_a_file_that_has_none(folder):
     moved = "".join(f"  {line}" if line.strip() else line for line in inner.splitlines(True))
     head = pointer("context_variables") + "# variables\n\ncontext_variables:\n"
     assert text == head + moved
-    assert said[0] == "line 3: everything now stands under context_variables"
+    assert said[0] == "line 3: everything is now under context_variables"
     assert "not kept" not in " ".join(said)
 
 

@@ -15,6 +15,6 @@ def test_a_pattern_is_found_by_id_name_and_title():
 
 
 def test_a_pattern_that_does_not_exist():
-    with pytest.raises(UsageError, match='there is no pattern "Nothing"') as caught:
+    with pytest.raises(UsageError, match='unknown pattern "Nothing"') as caught:
         template_files("Nothing", "New")
     assert PATTERNS[0].title in str(caught.value.hint)

@@ -188,7 +188,7 @@ def test_folder_of_misnamed_files_counts_as_a_package(workspace, name):
 def test_misnamed_file_is_named_in_the_remedy(workspace):
     write(workspace / "workflows" / "Empty" / "agent.YAML", "")
     hints = [hint for it in review(workspace).findings for hint in it.hint]
-    assert "if agent.YAML is meant, rename it to agents.yaml" in hints
+    assert "if this is agent.YAML, rename it to agents.yaml" in hints
 
 
 def test_wrong_case_in_a_whole_package(workspace):

@@ -48,10 +48,10 @@ def test_a_query_is_tests_that_all_must_hold():
         ({"$or": []}, "$or is a list of queries", 'write {"$or": [{...}]}'),
         ({"$and": {"a": 1}}, "$and is a list of queries", 'write {"$and": [{...}]}'),
         ({"$and": [1]}, "$and is a list of queries", 'write {"$and": [{...}]}'),
-        ({"": 1}, "'' is no field", "write a name or a dotted path"),
-        ({"a..b": 1}, "'a..b' is no field", "write a name or a dotted path"),
-        ({"a.$b": 1}, "'a.$b' is no field", "write a name or a dotted path"),
-        ({"a\0": 1}, r"'a\x00' is no field", "write a name or a dotted path"),
+        ({"": 1}, "'' is not a valid field", "write a name or a dotted path"),
+        ({"a..b": 1}, "'a..b' is not a valid field", "write a name or a dotted path"),
+        ({"a.$b": 1}, "'a.$b' is not a valid field", "write a name or a dotted path"),
+        ({"a\0": 1}, r"'a\x00' is not a valid field", "write a name or a dotted path"),
     ],
 )
 def test_what_is_wrong_is_said(query, message, hint):

@@ -50,7 +50,7 @@ def test_object_forms_of_older_packages(form, written):
     [
         (5, "a type is written as text"),
         (["str"], "a type is written as text"),
-        (None, "null is not a type by itself"),
+        (None, "null is not a type on its own"),
         ({}, "an object that describes a type names it under the key type"),
         ({"type": 1}, "an object that describes a type names it under the key type"),
         ({"type": "strng"}, '"strng" is not a type'),
@@ -65,11 +65,11 @@ def test_object_forms_of_older_packages(form, written):
             {"type": "list", "items": {"type": "union", "options": ["str", "strng"]}},
             'items: options[1]: "strng" is not a type',
         ),
-        ({"type": "list", "items": None}, "null is not a type by itself"),
+        ({"type": "list", "items": None}, "null is not a type on its own"),
         ({"type": "union", "variants": []}, "variants must be a list with at least one item"),
         ({"type": "union", "variants": "str"}, "variants must be a list with at least one item"),
-        ({"type": "union", "variants": ["int", "int"]}, "int stands twice in the union"),
-        ({"type": "literal", "values": ["a", "a"]}, '"a" stands twice in the literal'),
+        ({"type": "union", "variants": ["int", "int"]}, "duplicate int in the union"),
+        ({"type": "literal", "values": ["a", "a"]}, 'duplicate "a" in the literal'),
         (
             {"type": "literal", "values": [1.5]},
             "a literal lists only text, whole numbers, true and false",
@@ -121,7 +121,7 @@ def test_a_pydantic_field_reads_text_and_writes_the_normal_form():
 def test_a_pydantic_field_takes_a_built_type_and_brings_it_to_the_normal_form():
     assert Field(type=ListOf(STR)).type == ListOf(STR)
     assert Field(type=OptionalOf(OptionalOf(STR))).type == OptionalOf(STR)
-    with pytest.raises(ValidationError, match="stands twice"):
+    with pytest.raises(ValidationError, match="duplicate"):
         Field(type=LiteralOf(("a", "a")))
 
 

@@ -97,7 +97,7 @@ def sha256(raw: bytes) -> str:
 def files_lost_by_update(present: FolderFiles, new: Mapping[str, bytes]) -> tuple[str, ...]:
     """Name the files an update would change or remove that are not as the last import left them.
 
-    Without a record of it nobody knows where the files come from: all of them may be own work.
+    Without a record of an import, all files may be the user's own work.
     """
     known = _last_import(present)
     return tuple(
@@ -108,9 +108,9 @@ def files_lost_by_update(present: FolderFiles, new: Mapping[str, bytes]) -> tupl
 
 
 def free_backup_name(folder: Path) -> Path:
-    """Return a free name beside a folder for keeping it; folders with that ending are no packages.
+    """Return a free backup name beside a folder; folders with that ending are not read as packages.
 
-    >>> backup_of(Path("nowhere/Support")).as_posix()
+    >>> free_backup_name(Path("nowhere/Support")).as_posix()
     'nowhere/Support.bak'
     """
     number = 1

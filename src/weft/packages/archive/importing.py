@@ -128,7 +128,7 @@ def _read_entries(archive: Path, zipped: ZipFile) -> Unpacked:
 
 def _entry_errors(entries: list[ZipInfo]) -> Iterator[str]:
     for entry in entries:
-        # `filename` was shortened at a zero byte; only the name as it stands can be judged.
+        # `filename` was cut at a zero byte; the original name is the one to check.
         name = entry.orig_filename
         error = name_error(name)
         kind = stat.S_IFMT(entry.external_attr >> 16)
@@ -279,7 +279,7 @@ def _mismatches(manifest: Manifest, package: Package) -> list[str]:
 
 
 def _finding_at(finding: Finding, staged: Path, to: Path) -> Finding:
-    """Name the place where the reader will look, not where the files stood for a moment."""
+    """Replace the temporary folder in the place of a finding by the final one."""
     file = finding.place.file.replace(str(staged), str(to), 1)
     return replace(finding, place=replace(finding.place, file=file))
 
@@ -345,7 +345,7 @@ def _by_hash(name: str, old: bytes | None, new: bytes | None) -> Iterator[str]:
 
 
 def _lines(raw: bytes) -> list[str] | None:
-    """Return the lines of a text as they can be shown, or None if it is no text or too long."""
+    """Return the lines of a text for display, or None if it is binary or too long."""
     if len(raw) > _MAX_BYTES or b"\0" in raw or raw.count(b"\n") >= _MAX_LINES:
         return None
     try:

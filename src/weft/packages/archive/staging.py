@@ -1,4 +1,4 @@
-"""Writing files so that nobody ever sees half of them."""
+"""Writing files and folders atomically: whole or not at all."""
 
 import os
 import shutil
@@ -127,7 +127,7 @@ class _Exchange:
 
 
 def _stage(folder: Path, files: Mapping[str, bytes]) -> Path:
-    """Write the files to a folder beside the one they are meant for."""
+    """Write the files to a temporary folder beside their target."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         staged = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))

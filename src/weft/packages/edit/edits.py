@@ -240,7 +240,7 @@ class _Text:
 
 
 def _cut(text: str, begin: int, end: int) -> str:
-    """Take a piece out, with the line it stood on if nothing else stands there."""
+    """Remove a piece of text, with its line if nothing else is on it."""
     left = len(text[:begin].rstrip(" \t"))
     rest = _REST.match(text, end)
     if text[:left].endswith("\n"):
@@ -269,7 +269,7 @@ def resolve(file: str, data: Data, edit: Edit) -> Step:
             return edit
         case _:
             path = ".".join(str(part) for part in edit.path)
-            what = f"{type(edit).__name__} does not fit what stands at {show(path)}"
+            what = f"{type(edit).__name__} is not possible at {show(path)}"
             raise PackageError(f"{file} cannot be changed: {what}")
 
 

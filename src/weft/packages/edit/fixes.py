@@ -67,7 +67,7 @@ def _empty_document(name: str) -> Document:
 
 
 def _file_edit(package: Package, fix: Fix, edit: Edit) -> tuple[str, Edit]:
-    """Turn an edit of the spec into an edit of the file the value stands in."""
+    """Turn an edit of the spec into an edit of the file that contains the value."""
     if fix.file is not None:
         return fix.file, edit
     kind, inner = file_path(edit.path, entry=isinstance(edit, RenameKey | Remove))

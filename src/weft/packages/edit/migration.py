@@ -176,7 +176,7 @@ def _newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
-#: Where editors find the schema of a file; it is no part of the declaration.
+#: The key by which editors find the schema of a file; not part of the declaration.
 _SCHEMA: Final = ("$schema",)
 
 
@@ -220,7 +220,7 @@ def missing_wrapper(rewrite: Rewrite) -> str | None:
 
 
 class _Differences:
-    """The edits between what stands in a file and what shall stand there."""
+    """The edits that turn the content of a file into the wanted content."""
 
     def __init__(self, rewrite: Rewrite) -> None:
         self.rewrite = rewrite
@@ -228,7 +228,7 @@ class _Differences:
     def between(
         self, before: object, after: object, at: SpecPath, stood: SpecPath
     ) -> Iterator[Edit]:
-        """Compare the value now at `at`, which stood at `stood` in the author's file."""
+        """Compare the value at `at`, whose path in the author's file is `stood`."""
         if is_map(before) and is_map(after):
             yield from self._maps(before, after, at, stood)
         elif is_list(before) and is_list(after):
@@ -251,7 +251,7 @@ class _Differences:
                 yield Remove((*at, key))
 
     def _former(self, before: Map, after: Map, key: str) -> str | None:
-        """Return the key under which an entry stands in the author's file, or None."""
+        """Return the key of an entry in the author's file, or None."""
         if key in before:
             return key
         old = str(self.rewrite.renamed.get((id(after), key), ""))
@@ -273,7 +273,7 @@ class _Differences:
                 yield Remove((*at, index))
 
     def _indexes(self, before: List, after: List, stood: SpecPath) -> list[int | None]:
-        """Return where in the author's list each item stood; None for those that did not."""
+        """Return the index of each item in the author's list; None for new items."""
         if len(before) == len(after):
             return list(range(len(before)))
         places: dict[SpecPath, int] = {(*stood, index): index for index in range(len(before))}

@@ -1,4 +1,4 @@
-"""Rewriting older spellings in place, remembering where everything stood before."""
+"""Rewriting older spellings in place, with the original path of every value."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ Key: TypeAlias = str | int
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Something about an older spelling, and where that stood in the author's file."""
+    """A message about an older spelling, and its path in the author's file."""
 
     path: Path
     message: str
@@ -38,7 +38,7 @@ class Rewrite:
     made: list[object] = field(default_factory=list[object])
 
     def origin_of_entry(self, container: object, key: Key) -> Path:
-        """Return where an entry of a container stood in the author's file."""
+        """Return the path of an entry of a container in the author's file."""
         return (*self.origin.get(id(container), ()), self.renamed.get((id(container), key), key))
 
     def note(self, container: object, key: Key, message: str) -> None:
@@ -49,7 +49,7 @@ class Rewrite:
         """Give an entry its present key, keeping its place in the order.
 
         An entry that has the present key too is left alone: the model refuses the older one. A
-        message of None says nothing of it.
+        message of None records no change.
         """
         if old not in container or new in container:
             return
@@ -61,20 +61,20 @@ class Rewrite:
         self.renamed[id(container), new] = old
 
     def replace(self, container: Map, key: str, value: object, message: str | None) -> None:
-        """Put another value where an older form stood; a message of None says nothing of it."""
+        """Replace an older form by a new value; a message of None records no change."""
         if message is not None:
             self.note(container, key, message)
         self.place(value, self.origin_of_entry(container, key))
         container[key] = value
 
     def drop(self, container: Map, key: str, message: str | None) -> None:
-        """Take an entry away that means nothing any more."""
+        """Remove an entry that has no meaning any more."""
         if message is not None:
             self.note(container, key, message)
         del container[key]
 
     def place(self, value: object, path: Path) -> None:
-        """Let a container made here stand for the place of what it was made from."""
+        """Give a new container the path of the value it was made from."""
         if isinstance(value, dict | list) and id(value) not in self.origin:  # pyright: ignore[reportUnknownArgumentType]
             self.origin[id(value)] = path  # pyright: ignore[reportUnknownArgumentType]
             self.made.append(value)  # pyright: ignore[reportUnknownArgumentType]

@@ -104,7 +104,7 @@ def _move_lifecycle(rewrite: Rewrite, tools: Map) -> None:
     if not is_list(listed) or not is_list(lifecycle):
         return
     for tool in moved:
-        rewrite.note(tool, "tool_type", "a Lifecycle_Tool now stands under lifecycle_tools")
+        rewrite.note(tool, "tool_type", "a Lifecycle_Tool is now under lifecycle_tools")
         lifecycle.append(tool)
     kept = [tool for tool in listed if not any(tool is other for other in moved)]
     rewrite.replace(tools, "tools", kept, None)
@@ -236,7 +236,7 @@ def _wrap(rewrite: Rewrite, data: Map) -> None:
     )
     if _WRAPPER not in data:
         if data:
-            rewrite.changes.append(Change((), f"everything now stands under {_WRAPPER}"))
+            rewrite.changes.append(Change((), f"everything is now under {_WRAPPER}"))
         wrapped: Map = {_WRAPPER: data}
         rewrite.place(wrapped, ())
         rewrite.data = wrapped

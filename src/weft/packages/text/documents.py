@@ -1,4 +1,4 @@
-"""One declared file: its text, the data in it, and where in the text each value stands."""
+"""One declared file: its text, its data, and the place of each value in the text."""
 
 import codecs
 import json
@@ -37,8 +37,8 @@ _LITERAL: Final = re.compile(r"\|[-+]?[ \t]*(?:#[^\n]*)?\r?\n((?:[ ]*\r?\n)*)( +
 class Document:
     """One file as read. `data` is None where a finding of severity error says why.
 
-    Whoever moves containers of `data` about, or changes them in place, can still ask for places:
-    `origin` tells where a container first stood, provided it was asked for before the first change.
+    Places remain available after containers of `data` are moved or changed: `origin` has the first
+    path of each container, provided it was read before the first change.
     """
 
     file: str
@@ -55,7 +55,7 @@ class Document:
 
     @cached_property
     def index(self) -> Node:
-        """Where everything stands, as offsets into the text; made when first asked for."""
+        """The offsets of all values in the text; built on first use."""
         return self.root or parse_text(self.text, self.format).root or Node(0, 0)
 
     @cached_property
@@ -65,14 +65,14 @@ class Document:
 
     @cached_property
     def origin(self) -> dict[int, Path]:
-        """The path at which each object and list of `data` first stood, by its `id`.
+        """The original path of each object and list of `data`, by its `id`.
 
         Ask before changing `data`: the answer is computed once and then stays.
         """
         return {id(container): path for path, container in self._containers}
 
     def place(self, path: Path, *, key: bool = False, offset: int | None = None) -> Place:
-        """Return where a value stands, or its key, or the character `offset` of a string.
+        """Return the place of a value, of its key, or of the character `offset` of a string.
 
         A path that does not exist gives the place of its deepest part that does. The mark is as
         long as the value or key is on its first line, or one character at an offset.
@@ -122,7 +122,7 @@ def decode(raw: bytes) -> tuple[str, TextError | None]:
     control = None if len(body.translate(None, _CONTROLS)) == len(body) else _CONTROL.search(text)
     if control is None:
         return text, None
-    message = f"the control character {control[0]!a} cannot stand in a file"
+    message = f"the control character {control[0]!a} is not allowed in a file"
     return text, _encoding(message, control.start())
 
 
@@ -188,7 +188,7 @@ def _finding_width(text: str, start: int, end: int) -> int:
 
 
 def _inside(text: str, node: Node, offset: int) -> int:
-    """Return where a character of a string stands; its start where lines are folded into one."""
+    """Return the offset of a character of a string; its start where lines are folded into one."""
     properties = _PROPERTIES.match(text, node.start, node.end)
     begin = properties.end() if properties else node.start
     literal = _LITERAL.match(text, begin, node.end)
@@ -285,7 +285,7 @@ def compact(value: Data, form: Format) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Tell whether text can stand in a YAML block without quotes, for every reader."""
+    """Return whether every YAML reader reads the text unchanged without quotes in a block."""
     return (
         (text[:1].isalpha() or text.startswith("_"))
         and text.isprintable()
@@ -297,7 +297,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _is_literal(text: str) -> bool:
-    """Tell whether text of several lines can stand as a literal block."""
+    """Return whether text of several lines can be written as a literal block."""
     return (
         "\n" in text
         and not text[0].isspace()

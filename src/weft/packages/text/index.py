@@ -1,4 +1,4 @@
-"""What reading a text gives, whatever its format: data, errors, and where each value stands.
+"""The result of reading a text in any format: data, errors, and the place of each value.
 
 The readers of JSON and YAML share these shapes, the limits, and the words for what both refuse.
 """
@@ -21,7 +21,7 @@ Container: TypeAlias = "dict[str, Data] | list[Data]"
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """Where a value and its key stand in a text, as offsets; children by key or index."""
+    """The offsets of a value and its key in a text; children by key or index."""
 
     start: int
     end: int
@@ -84,9 +84,9 @@ def children_of(value: Data) -> Iterable[Data]:
 def duplicate(text: str, key: str, first: Node, start: int, end: int) -> TextError:
     return TextError(
         "SCHEMA003",
-        f"the key {show(key)} stands twice in one object",
+        f"duplicate key {show(key)}",
         start,
-        (f"it first stands on {spot(text, first.key_start)}",),
+        (f"the first one is on {spot(text, first.key_start)}",),
         ("keep one of the two, or give one of them another key",),
         end - start,
     )

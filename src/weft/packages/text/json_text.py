@@ -1,4 +1,4 @@
-"""JSON text to data: every error with its place, and an index of where each value stands.
+"""JSON text to data: every error with its place, and an index of the places of all values.
 
 Faultless text goes through the standard library's reader. Whatever that refuses, and every request
 for places, goes through a second reader which keeps offsets, nests by an explicit stack instead of
@@ -270,7 +270,7 @@ class _Reader:
             self.note(f"{show(half[0])} is half of a character", end, hint=hint)
         elif self.text[end] == "\\":
             escape = show(self.text[end : end + 2])
-            self.note(f"{escape} is no JSON escape here", end, hint=r"write \\ for a backslash")
+            self.note(f"{escape} is not a JSON escape", end, hint=r"write \\ for a backslash")
         else:
             self.note("a control character inside text", end, hint=r"write a tab as \t")
         return loose[0][1:-1]

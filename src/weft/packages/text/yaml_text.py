@@ -52,7 +52,7 @@ LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 _WORDING: Final = (
     (
         "mapping values are not",
-        "a ':' stands where no key can end",
+        "unexpected ':'",
         "check the indentation, and put text that contains ': ' in quotes",
     ),
     (r"found a tab|token '\\t'", "this line is indented with a tab", "indent with spaces"),
@@ -123,13 +123,13 @@ class _Builder:
             self.errors.append(_explain(self.text, error))
         except (ValueError, OverflowError):
             # PyYAML lets these out where an escape names a character that does not exist.
-            message = "an escape in this file stands for no character"
+            message = "an escape in this file does not name a character"
             self.errors.append(TextError("SCHEMA002", message, 0))
         return Parsed(None if self.errors else self.data, self.root, tuple(self.errors))
 
     def document(self) -> None:
         if bad := _FORBIDDEN.search(self.text):
-            self.stop(f"the character {bad[0]!a} cannot stand in YAML", bad.start())
+            self.stop(f"the character {bad[0]!a} is not allowed in YAML", bad.start())
         documents = 0
         reader: Any = LOADER(self.text)
         events: Iterator[Any] = iter(reader.get_event, None)
@@ -190,7 +190,7 @@ class _Builder:
             return None
 
     def tagged(self, event: yaml.ScalarEvent, start: int, end: int) -> Data:
-        """Return the value of a scalar that has a tag or stands in double quotes."""
+        """Return the value of a scalar with a tag or in double quotes."""
         if _SURROGATE.search(event.value):
             self.note("an escape here is half of a character", start, "write the character itself")
         if event.tag in {None, "!", _TAG + "str"}:
@@ -233,12 +233,10 @@ class _Builder:
         if self.key_is_next():
             self.stop("an alias cannot be a key", start, code="SCHEMA005")
         if name not in self.anchors:
-            self.stop(f"the anchor of the alias {show(name)} does not stand before it", start)
+            self.stop(f"the alias {show(name)} has no anchor before it", start)
         target = self.anchors[name]
         if target is None:
-            self.stop(
-                f"the alias {show(name)} stands inside its own value", start, code="SCHEMA005"
-            )
+            self.stop(f"the alias {show(name)} is inside its own value", start, code="SCHEMA005")
         value, node, size = target
         self.count += size - 1
         if self.count < MAX_NODES:
