@@ -164,6 +164,20 @@ def test_every_make_command_a_page_names_exists(page: str):
     assert named <= make_targets()
 
 
+def test_contributing_names_every_make_command():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `make ([a-z]+)` \|", page, re.MULTILINE)) == make_targets() - {
+        "help"
+    }
+
+
+def test_contributing_lists_the_layers_that_are_enforced():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    [listed] = re.findall(r"## Layers\n.*?```\n(.*?)```", page, re.DOTALL)
+    [layers, *_] = pyproject()["tool"]["importlinter"]["contracts"]
+    assert listed.splitlines() == [layer for layer in layers["layers"] if layer != "__main__"]
+
+
 def test_readme_names_the_two_commands():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "make run" in readme
