@@ -50,7 +50,7 @@ def test_functions_are_called_in_the_order_of_the_page(desk):
 
     async def look(host: Host, run: str) -> None:
         events = [it async for it in host.events(run, scope=LOCAL) if it.turn in (0, 1)]
-        called.extend(it.data.point for it in events if isinstance(it.data, ToolCalled))
+        called.extend(it.data.hook for it in events if isinstance(it.data, ToolCalled))
 
     desk.after = look
     state = asyncio.run(desk.play("hello"))

@@ -62,7 +62,7 @@ async def shown(board: Board, seen: Seen, correlation: str = "c") -> list:
 async def fetched(board: Board, run: str) -> list[dict]:
     host = await board.host()
     events = [it async for it in host.events(run, scope=board.scope)]
-    return [it.data.found["board"] for it in events if isinstance(it.data, ContextFetched)]
+    return [it.data.board for it in events if isinstance(it.data, ContextFetched)]
 
 
 def test_default_provider_returns_correlation_newest_first():

@@ -79,7 +79,7 @@ def test_a_chain_is_worked_out_before_the_first_turn():
     assert told.values("large") == [False, True], "before and after its input is known"
     assert told.values("twice") == [18]
     assert set(told.writers("total") + told.writers("large")) == {"computed"}
-    assert [it.point for it in told.of(ToolCalled)] == ["computed:total", "computed:twice"]
+    assert [it.variable for it in told.of(ToolCalled)] == ["total", "twice"]
 
 
 def said(words, value):
@@ -163,7 +163,7 @@ def test_what_does_not_change_is_no_event_and_a_function_is_called_only_when_an_
     told = run(sums(), [call("put", name="a", value=2), call("put", name="b", value=1), "Done."])
     assert told.values("total") == [3, 4, 3]
     told = run(sums(), [call("put", name="a", value=1), "Done."])
-    assert [it.point for it in told.of(ToolCalled) if it.point] == ["computed:total"]
+    assert [it.variable for it in told.of(ToolCalled) if it.hook] == ["total"]
 
 
 def test_a_function_cannot_change_its_inputs():

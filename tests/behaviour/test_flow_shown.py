@@ -281,7 +281,7 @@ def test_what_is_over_max_tokens_is_left_out_and_recorded():
     text, events = waits(whole)
     assert text == f"Context:\n{'x' * 40}"
     (fetched,) = [it for it in events if isinstance(it, ContextFetched)]
-    (left_out,) = fetched.found["flow"]["context"]["left_out"]
+    (left_out,) = fetched.step["context"]["left_out"]
     assert left_out["names"] == ["b.pdf"]
     (assembled,) = [it for it in events if isinstance(it, ContextAssembled)]
     assert left_out in assembled.manifest["left_out"]
@@ -295,7 +295,7 @@ def test_what_was_shown_is_an_event_with_every_passage_and_score():
             run = await host.start("F", scope=LOCAL)
             await host.settled(run, scope=LOCAL)
             events = [it.data async for it in host.events(run, scope=LOCAL)]
-        return next(it for it in events if isinstance(it, ContextFetched)).found["flow"]
+        return next(it for it in events if isinstance(it, ContextFetched)).step
 
     recorded = waits(whole)
     (segment,) = recorded["context"]["segments"]

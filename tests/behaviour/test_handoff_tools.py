@@ -69,7 +69,7 @@ def test_whoever_the_model_names_is_next_whatever_the_rules_say(target):
     assert handed(played)[0] == ("A", target, "chosen")
     assert model.requests[1].agent == target
     assert len(model.requests) == 2, "a model that has handed off is not asked again"
-    assert played.at(ToolCalled).data.point == "handoff"
+    assert played.at(ToolCalled).data.hook == "handoff"
     assert check_replay(played.workflow, played.run, played.events) == []
 
 

@@ -94,9 +94,9 @@ def hook(hook_type, function="hook", file="trail.py", **rest):
 def called(played):
     """What was called at boundaries: the turn, the boundary, the function."""
     return [
-        (it.turn, it.data.point, it.data.tool.rpartition(":")[2])
+        (it.turn, it.data.hook, it.data.tool.rpartition(":")[2])
         for it in played.events
-        if isinstance(it.data, ToolCalled) and it.data.point
+        if isinstance(it.data, ToolCalled) and it.data.hook
     ]
 
 

@@ -20,6 +20,7 @@ from weft.engine.events import (
     ToolFailed,
     TurnFailed,
 )
+from weft.engine.turn.hook_points import hook_label
 from weft.errors import ModelError, UsageError
 from weft.inspect.replay import check_replay
 from weft.inspect.run import inspect_run
@@ -102,7 +103,9 @@ def test_who_set_a_variable_is_said_in_words(told):
 
 
 def test_functions_at_boundaries_are_told_with_what_came_of_them(told):
-    calls = {(it.point, it.tool.rpartition(":")[2]): it for it in told.points}
+    calls = {
+        (hook_label(it.hook, it.variable), it.tool.rpartition(":")[2]): it for it in told.points
+    }
     assert calls["computed:share", "share"].value == 0.0
     assert calls["before_chat", "open_file"].outcome == "returned"
     closed = calls["after_chat", "close_file"]

@@ -157,7 +157,7 @@ def test_a_function_says_after_each_turn_what_a_variable_is(name, found):
     played = play(by_function(name), ScriptedModel(["one", "three"]), code=CODE)
     assert values(played) == found
     assert {it.writer for it in of(played, VariableSet)} <= {"trigger"}
-    assert [it.point for it in of(played, ToolCalled)] == ["trigger:size"] * 2
+    assert [(it.hook, it.variable) for it in of(played, ToolCalled)] == [("trigger", "size")] * 2
     assert check_replay(played.workflow, played.run, played.events) == []
 
 

@@ -212,7 +212,7 @@ async def shown(board, seen, **order):
 async def slices(board, run="c"):
     host = await board.host()
     events = [it async for it in host.events(run, scope=board.scope)]
-    found = [it.data.found["board"] for it in events if isinstance(it.data, ContextFetched)]
+    found = [it.data.board for it in events if isinstance(it.data, ContextFetched)]
     return found[-1]["slices"]
 
 

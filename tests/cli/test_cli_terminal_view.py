@@ -177,18 +177,18 @@ CASES = [
     (BatchesFlushed("ada"), "ada lets all batches be handled now"),
     (TurnStarted("Editor", step="Editor.0", inputs=("r.1",)), "Editor is woken by r.1"),
     (
-        ContextFetched({"board": {"verdict": "skip"}}, {}),
+        ContextFetched({}, {}, board={"verdict": "skip"}),
         "fetched nothing: components say skip",
     ),
-    (ToolCalled("a", "tools.work:f", {}, point="board:engine"), "tools.work:f works"),
+    (ToolCalled("a", "tools.work:f", {}, hook="engine"), "tools.work:f works"),
     (TimerFired("deadline:4"), "deadline: its time has come"),
     (StopAsked("now", "me"), "me stops the run"),
     (StopAsked("after_turn", "me"), "me stops the run after this turn"),
     (RunEnded("completed", "done"), "completed: done"),
-    (ToolCalled("p", "hooks/a.py:f", {}, point="before_agent"), "hooks/a.py:f (before_agent)"),
-    (ToolCalled("p", "a.b:f", {}, point="computed:sum"), "a.b:f computes sum"),
-    (ToolCalled("p", "a.b:f", {}, point="trigger:sum"), "a.b:f is asked for sum"),
-    (ToolCalled("p", "hand_off_to_B", {}, point="handoff"), "tool hand_off_to_B()"),
+    (ToolCalled("p", "hooks/a.py:f", {}, hook="before_agent"), "hooks/a.py:f (before_agent)"),
+    (ToolCalled("p", "a.b:f", {}, hook="computed", variable="sum"), "a.b:f computes sum"),
+    (ToolCalled("p", "a.b:f", {}, hook="trigger", variable="sum"), "a.b:f is asked for sum"),
+    (ToolCalled("p", "hand_off_to_B", {}, hook="handoff"), "tool hand_off_to_B()"),
     (ToolReturned("a", 1, progress=(0.4, "reading")), "look_up returned 1 (40% reading)"),
     (ToolReturned("a", "x" * 500), f'look_up returned "{"x" * 76}...'),
     (ModelConsulted("a", "d", "low"), 'look_up asked the model: "low"'),
@@ -521,7 +521,7 @@ def test_what_a_tool_shows_stands_in_a_frame(teller, capsys):
 
 
 def test_functions_at_boundaries_are_told_where_they_do_something(teller, capsys):
-    quiet = ToolCalled("p", "hooks/a.py:f", {}, point="update_agent_state")
+    quiet = ToolCalled("p", "hooks/a.py:f", {}, hook="update_agent_state")
     teller.show(at_turn(5, quiet, "engine"))
     teller.show(at_turn(6, ToolReturned("p", None), "tool:hooks/a.py:f"))
     assert tuple(capsys.readouterr()) == ("", "")
@@ -530,7 +530,7 @@ def test_functions_at_boundaries_are_told_where_they_do_something(teller, capsys
     assert capsys.readouterr().err == (
         '    hooks/a.py:f returned {"last": "x"}\n    hooks/a.py:f failed: no ink\n'
     )
-    chosen = ToolCalled("h", "hand_off_to_B", {}, point="handoff")
+    chosen = ToolCalled("h", "hand_off_to_B", {}, hook="handoff")
     teller.show(at_turn(9, chosen, "engine"))
     assert capsys.readouterr().err == "    tool hand_off_to_B()\n"
 

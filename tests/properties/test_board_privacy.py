@@ -25,7 +25,6 @@ from weft.adapters.sqlite import SqliteJournal
 from weft.context import providers
 from weft.context.semantic import SemanticContextProvider
 from weft.context.similarity import Similarity
-from weft.engine.board.turn import BOARD
 from weft.engine.events import SOURCE, ContextFetched, RunStarted
 from weft.engine.events.board import ArtifactPublished
 from weft.engine.events.codec import encode
@@ -325,7 +324,7 @@ async def given_to(journal, app, agent, provider, fallback):
     given, fault = await prepared(call)
     for it in given.get("slices", ()):
         it.pop("ms")
-    fetched = ContextFetched({BOARD: given}, {BOARD: fault} if fault else {})
+    fetched = ContextFetched({}, {}, board=given, error=fault)
     new = NewEvent(SOURCE, fetched, fetch.seq, fetch.turn)
     decision = decide(workflow, state, (new,), NOW)
     sent = [[list(map(str, it.messages)), it.manifest] for it in decision.assemblies.values()]
@@ -474,6 +473,6 @@ def declared_with(case):
 
 def _timeless(event):
     data = json.loads(encode(event.data))
-    for it in data.get("found", {}).get(BOARD, {}).get("slices", ()):
+    for it in (data.get("board") or {}).get("slices", ()):
         it.pop("ms")
     return event.seq, event.at, event.turn, json.dumps(data)

@@ -244,7 +244,7 @@ def of_ann(events):
     for event in events:
         if event.turn in turns and isinstance(event.data, ContextFetched | ArtifactPublished):
             data = json.loads(encode(event.data))
-            for it in data.get("found", {}).get("board", {}).get("slices", ()):
+            for it in (data.get("board") or {}).get("slices", ()):
                 it.pop("ms")
             found.append(json.dumps(data))
     return found

@@ -187,8 +187,8 @@ class World:
                     yield from (ModelReplied(call, text) for text in TEXTS)
                     for tools in self.called(agent, f"{turn}-{call}"):
                         yield ModelReplied(call, "", tools)
-                case CallTool(id=id_, point=point):
-                    if point:
+                case CallTool(id=id_, hook=hook):
+                    if hook:
                         yield from (ToolReturned(id_, it) for it in (True, False, None))
                     else:
                         yield ToolReturned(id_, {})

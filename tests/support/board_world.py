@@ -261,8 +261,8 @@ def came_of(world: World, effect: Fetch | CallTool, how: str, cascade: Any) -> E
     if isinstance(effect, Fetch):
         verdicts = {"defer": {"verdict": "defer", "seconds": 2}, "skip": {"verdict": "skip"}}
         if how == "fail":
-            return ContextFetched({}, {"board": "nothing there"})
-        return ContextFetched({"board": verdicts.get(how, {"slices": [], "engines": []})}, {})
+            return ContextFetched({}, {}, board={}, error="nothing there")
+        return ContextFetched({}, {}, board=verdicts.get(how, {"slices": [], "engines": []}))
     if how == "fail":
         return ToolFailed(effect.id, "it broke")
     return ToolReturned(effect.id, engine_result(cascade(world, effect)))

@@ -101,11 +101,11 @@ class FlowPlay:
 
     def fetched(self) -> list[Any]:
         found = [it.data for it in self.events if isinstance(it.data, ContextFetched)]
-        return [it.found.get("flow") for it in found if "flow" in it.found]
+        return [it.step for it in found if it.step is not None]
 
     def faults(self) -> list[str]:
         found = [it.data for it in self.events if isinstance(it.data, ContextFetched)]
-        return [it.faults["flow"] for it in found if "flow" in it.faults]
+        return [it.error for it in found if it.error]
 
 
 def derived(type_: str, default: Any = None, merge: str | None = None) -> dict[str, Any]:

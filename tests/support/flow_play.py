@@ -108,7 +108,7 @@ class FlowPlay:
         effect = self.open.pop(at)
         if isinstance(effect, Fetch):
             self.take(
-                ContextFetched({"flow": {"messages": None, "context": None}}, {}), turn=effect.turn
+                ContextFetched({}, {}, step={"messages": None, "context": None}), turn=effect.turn
             )
             return
         assert isinstance(effect, CallTool)

@@ -28,6 +28,7 @@ from weft.context.view import (
     headed,
     schemas,
 )
+from weft.engine.events.context import BoardInput
 from weft.engine.flow.lanes import lane_of
 from weft.engine.state import Activation, State
 from weft.engine.turn.offered import offered_tools
@@ -204,11 +205,11 @@ def _window(view: View, state: State, turn: int, limits: HistoryLimits) -> Windo
 
 def _slice(piece: BoardSlice, active: Activation | None, left_out: list[LeftOut]) -> Segment | None:
     """List the artifacts that a provider gave; what does not fit is left out from the end."""
-    fetched = cast("Mapping[str, Any]", (active.fetched if active else None) or {})
-    engines: list[int] = fetched.get("engines") or []
-    if active is None or active.at >= len(engines):
+    fetched = (active.board_input if active else None) or BoardInput()
+    engines = fetched.get("engines") or []
+    if active is None or active.engine_index >= len(engines):
         return None
-    given = fetched["slices"][engines[active.at]]
+    given = cast("Mapping[str, Any]", fetched.get("slices", [])[engines[active.engine_index]])
     lines = [_artifact_line(item) for item in given["items"]]
     ids = [item.get("id") for item in given["items"]]
     segment = _list_segment("board", piece, _BOARD_HEADING, lines, ids, left_out)
@@ -276,7 +277,7 @@ def _step_messages(
 ) -> list[ChatMessage]:
     """Return what an agent is told at a step, with what it said in earlier steps in between."""
     active = state.active[turn]
-    found = cast("Mapping[str, Any]", active.fetched or {})
+    found = cast("Mapping[str, Any]", (active.flow and active.flow.input) or {})
     context = cast("Mapping[str, Any]", found.get("context") or {})
     if piece.coded:
         told = cast("list[ChatMessage]", found["messages"])

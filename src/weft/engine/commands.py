@@ -3,6 +3,7 @@
 from typing import NamedTuple, TypeAlias
 
 from weft.engine.events import EventData, Values
+from weft.engine.events.calls import HookPoint
 from weft.engine.state import GivenAnswer
 
 
@@ -56,8 +57,9 @@ class CallTool(NamedTuple):
     arguments: Values
     seq: int
     answers: tuple[GivenAnswer, ...] = ()
-    #: The boundary it is called at: what it is given then follows from the state.
-    point: str = ""
+    #: The hook point it is called at, and the variable whose function it is; see ToolCalled.
+    hook: HookPoint | None = None
+    variable: str = ""
 
 
 class Fetch(NamedTuple):

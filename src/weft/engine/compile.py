@@ -19,11 +19,10 @@ from weft.engine.reduce import EXPECTED, HANDLERS
 from weft.engine.turn.hook_points import (
     REPLY_HOOKS,
     SEND_HOOK,
-    TRIGGER,
-    PointCall,
-    at_point,
-    declared_points,
+    HookFunction,
+    declared_hooks,
     function_triggers,
+    hooks_at,
 )
 from weft.engine.variables.computed import link_computed
 from weft.engine.variables.trigger_index import index_triggers
@@ -61,7 +60,7 @@ def compile_workflow(spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS) -> Comp
     routing = link_routing(spec)
     computed = link_computed(spec.variables)
     asked = function_triggers(spec.variables)
-    points = (*declared_points(spec), *asked, *computed.functions.values())
+    hooks = (*declared_hooks(spec), *asked, *computed.functions.values())
     triggers = index_triggers(spec.variables, kinds)
     once = _read(spec, "once")
     entities: dict[str, WriteStrategy] = {
@@ -77,7 +76,7 @@ def compile_workflow(spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS) -> Comp
         expected={**EXPECTED, **mode.EXPECTED},
         orchestrator=spec.orchestrator,
         startup=startup_mode(spec.orchestrator),
-        agents=_agents(spec, points),
+        agents=_agents(spec, hooks),
         routing=routing,
         groups={it.name: it for it in routing.groups.values()},
         variables=spec.variables,
@@ -85,17 +84,17 @@ def compile_workflow(spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS) -> Comp
         triggers=triggers,
         start_values=_start_values(spec),
         reasons={index: it.reason for index, it in enumerate(spec.handoffs) if it.reason},
-        points=points,
+        hooks=hooks,
         computed=computed,
         once=once,
         per_phase=_read(spec, "per_phase"),
         servers=servers,
         entities=entities,
         carried_values=tuple(name for name, it in spec.variables.items() if _is_carried(it)),
-        prepares=bool(once or servers or computed.functions or at_point(points, None, *BEFORE_RUN)),
+        prepares=bool(once or servers or computed.functions or hooks_at(hooks, None, *BEFORE_RUN)),
         finishes=bool(
             entities
-            or at_point(points, None, *AFTER_RUN)
+            or hooks_at(hooks, None, *AFTER_RUN)
             or any(event == "after_chat" for event, _ in triggers.lifecycle)
         ),
         board=compile_board(spec.orchestrator.workflow_name, spec.board) if spec.board else None,
@@ -130,9 +129,9 @@ def _shown_to(spec: WorkflowSpec, agent: Agent) -> set[str]:
     return named | set(spec.exposure.get(agent.agent_name, ()))
 
 
-def _agents(spec: WorkflowSpec, points: Sequence[PointCall]) -> dict[str, ActivationRules]:
+def _agents(spec: WorkflowSpec, hooks: Sequence[HookFunction]) -> dict[str, ActivationRules]:
     on_demand = _read(spec, "on_demand")
-    asked = tuple(it for it in points if it.point.startswith(TRIGGER))
+    asked = tuple(it for it in hooks if it.hook == "trigger")
     bound = {binding.agent: binding.model for binding in spec.registry}
     rules: dict[str, ActivationRules] = {}
     for agent in spec.agents:
@@ -140,8 +139,8 @@ def _agents(spec: WorkflowSpec, points: Sequence[PointCall]) -> dict[str, Activa
         tools = {tool.function: tool for tool in spec.tools if tool.agent == name}
         auto = next((it.function for it in tools.values() if it.auto_invoke), None)
         model = bound.get(name)
-        before = at_point(points, name, "before_agent")
-        reply = at_point(points, name, *REPLY_HOOKS)
+        before = hooks_at(hooks, name, "before_agent")
+        reply = hooks_at(hooks, name, *REPLY_HOOKS)
         shown = _shown_to(spec, agent)
         wanted = tuple(it for it in on_demand if it in shown)
         rules[name] = ActivationRules(
@@ -152,8 +151,8 @@ def _agents(spec: WorkflowSpec, points: Sequence[PointCall]) -> dict[str, Activa
             targets=handoff_tools(spec, agent),
             before=before,
             reply=reply,
-            send=at_point(points, name, SEND_HOOK),
-            after=(*at_point(points, name, "after_agent"), *asked),
+            send=hooks_at(hooks, name, SEND_HOOK),
+            after=(*hooks_at(hooks, name, "after_agent"), *asked),
             servers=servers_of(spec, name),
             on_demand=wanted,
             plain=not (before or reply or wanted),

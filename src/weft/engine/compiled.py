@@ -17,9 +17,10 @@ from weft.engine.events import (
     ToolReturned,
     TurnFailed,
 )
+from weft.engine.events.calls import HookPoint
 from weft.engine.flow.plan import FlowPlan
 from weft.engine.state import Activation, OpenCall, State
-from weft.engine.turn.hook_points import PointCall
+from weft.engine.turn.hook_points import HookFunction
 from weft.engine.variables.computed import ComputedRules
 from weft.engine.variables.trigger_index import TriggerIndex
 from weft.findings import Json
@@ -29,8 +30,8 @@ from weft.spec.types import TypeExpr
 from weft.spec.variables import Variable, WriteStrategy
 
 #: The hook points of the run itself.
-BEFORE_RUN: Final = ("on_start", "before_chat")
-AFTER_RUN: Final = ("after_chat", "on_complete", "on_fail")
+BEFORE_RUN: Final[tuple[HookPoint, ...]] = ("on_start", "before_chat")
+AFTER_RUN: Final[tuple[HookPoint, ...]] = ("after_chat", "on_complete", "on_fail")
 
 Values: TypeAlias = Mapping[str, Json]
 
@@ -195,10 +196,10 @@ class ActivationRules:
     #: The targets the model may hand off to itself, by the tool that does it.
     targets: Mapping[str, str] = field(default_factory=dict[str, str])
     #: What is called before its turn, before each of its replies, with its reply, and after it.
-    before: tuple[PointCall, ...] = ()
-    reply: tuple[PointCall, ...] = ()
-    send: tuple[PointCall, ...] = ()
-    after: tuple[PointCall, ...] = ()
+    before: tuple[HookFunction, ...] = ()
+    reply: tuple[HookFunction, ...] = ()
+    send: tuple[HookFunction, ...] = ()
+    after: tuple[HookFunction, ...] = ()
     #: The tool servers it may use.
     servers: tuple[str, ...] = ()
     #: The variables that are read anew for each of its turns.
@@ -226,8 +227,8 @@ class CompiledWorkflow:
     start_values: Mapping[str, Json]
     #: Why a run ends, by the index of the handoff that ends it.
     reasons: Mapping[int, str]
-    #: The functions that are called at boundaries, and those of the run itself among them.
-    points: tuple[PointCall, ...] = ()
+    #: All functions that are called at hook points.
+    hooks: tuple[HookFunction, ...] = ()
     computed: ComputedRules = field(default_factory=ComputedRules)
     #: The variables that are read from outside at the start, and whenever the agent changes.
     once: tuple[str, ...] = ()

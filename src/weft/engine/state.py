@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack
 
-from weft.engine.board.state import Artifact, BoardState
+from weft.engine.board.state import Artifact, BoardState, JsonDraft
 from weft.engine.conversation.routing import Route
 from weft.engine.events import Event, Outcome, ToolRequest
+from weft.engine.events.calls import HookPoint
+from weft.engine.events.context import BoardInput
 from weft.engine.flow.state import FlowState, StepRun
 from weft.engine.log import KeyLog, Log
 from weft.engine.spent import Spent
@@ -59,8 +61,9 @@ class OpenCall:
     #: The question it waits for, and the answers it has had.
     asks: str | None = None
     answers: tuple[GivenAnswer, ...] = ()
-    #: The boundary it is called at; empty where an agent asked for it.
-    point: str = ""
+    #: The hook point it is called at, and the variable whose function it is; see ToolCalled.
+    hook: HookPoint | None = None
+    variable: str = ""
     #: What models have replied to its own questions, and how many surfaces it has shown.
     consulted: tuple[GivenAnswer, ...] = ()
     surfaces: int = 0
@@ -103,13 +106,16 @@ class ActivationChanges(TypedDict, total=False):
     shown: Mapping[str, Json] | None
     reply: Json
     next_agent: str
-    result: Json
-    at: int
+    hook_index: int
     edits: tuple[Mapping[str, Json], ...]
     asked: Mapping[str, Json] | None
     route: Route | None
-    fetched: Mapping[str, Json]
-    candidates: tuple[Json, ...]
+    engine_index: int
+    drafts: list[JsonDraft] | None
+    candidates: tuple[list[JsonDraft], ...]
+    board_input: BoardInput
+    error: str
+    flow: StepRun
 
 
 @dataclass(frozen=True)
@@ -136,27 +142,29 @@ class Activation:
     reply: Json = None
     #: Of turn 0: the agent that answers what the user has said meanwhile.
     next_agent: str = ""
-    result: Json = None
     #: Whether another agent had its turn before.
     phase: bool = False
-    #: Which of the functions of a boundary is called now, and what they have changed so far.
-    at: int = 0
+    #: Which function of a hook point is called now, and what these have changed so far.
+    hook_index: int = 0
     edits: tuple[Mapping[str, Json], ...] = ()
     #: The values when rules were last asked whether another agent should take over.
     asked: Mapping[str, Json] | None = None
     #: Who is next, where that was decided in the course of the turn.
     route: Route | None = None
-    #: On a board: the subscription that woke it, with what; what providers and components gave;
-    #: and what it came to, as often as it has worked.
+    #: On a board: the subscription that woke it, and the artifacts. In a flow: the step.
     step: str = ""
     inputs: tuple[Artifact, ...] = ()
-    #: And what it is called; its number counts what others do, which the agent may not know.
+    #: On a board: its name (its number counts turns of others, which the agent may not know of);
+    #: how often its delivery was deferred; the engine that works; the artifacts of the last engine,
+    #: and of each finished attempt; what components and providers gave; the error, if it failed.
     name: str = ""
-    #: How often what woke it was put off before.
     tries: int = 0
-    fetched: Mapping[str, Json] | None = None
-    candidates: tuple[Json, ...] = ()
-    #: In a flow: where it stands there; `step` is the step, `fetched` what was put together for it.
+    engine_index: int = 0
+    drafts: list[JsonDraft] | None = None
+    candidates: tuple[list[JsonDraft], ...] = ()
+    board_input: BoardInput | None = None
+    error: str = ""
+    #: In a flow: the attempt.
     flow: StepRun | None = None
 
     def replace(self, **changes: Unpack[ActivationChanges]) -> "Activation":

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from pydantic import ValidationError
 
 from weft.engine.compiled import AFTER_RUN, BEFORE_RUN
-from weft.engine.turn.hook_points import TRIGGER, function_triggers, is_function
+from weft.engine.turn.hook_points import function_triggers, is_function
 from weft.engine.variables.trigger_kinds import NO_KINDS, TriggerKinds
 from weft.findings import Path
 from weft.spec.triggers import CUSTOM, CustomTrigger, Trigger
@@ -108,7 +108,7 @@ def _of_steps(spec: WorkflowSpec) -> Iterator[Left]:
             what = f"the lifecycle tool {tool.function}"
             yield Left(("lifecycle_tools", index), what, *why)
     for call in function_triggers(spec.variables):
-        name = call.point.removeprefix(TRIGGER)
+        name = call.variable
         yield Left(("variables", name), f"a function trigger of {name}", *why)
     for name, variable in spec.variables.items():
         source = variable.source

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from weft.engine.board.state import Artifact, BoardState
-from weft.engine.board.turn import BOARD
 from weft.engine.events import ContextFetched, Event, RunStarted
 from weft.engine.events.board import (
     ArtifactArrived,
@@ -136,12 +135,12 @@ class BoardNotes:
 
     def fetched(self, data: ContextFetched) -> None:
         """Take note of what components and providers gave."""
-        self.given = cast("Mapping[str, Any]", data.found.get(BOARD) or {})
+        self.given = cast("Mapping[str, Any]", data.board or {})
 
     def assembled(self, call: int, manifest: Mapping[str, Any]) -> None:
         """Take note of what was left out of a call."""
         for entry in manifest.get("left_out", ()):
-            if entry.get("kind") == BOARD:
+            if entry.get("kind") == "board":
                 names = tuple(name or "" for name in entry["names"])
                 self.left_out.append(BoardLeftOut(call, names, entry["reason"]))
 

@@ -7,7 +7,6 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from pydantic_core import to_json
 
 from weft.context.prompt import assemble
-from weft.engine.board.turn import BOARD
 from weft.engine.commands import Record
 from weft.engine.events import (
     ContextFetched,
@@ -19,8 +18,7 @@ from weft.engine.events import (
     Usage,
     Values,
 )
-from weft.engine.flow.turn import FLOW
-from weft.engine.turn.hook_points import HANDOFF
+from weft.engine.events.calls import HookPoint
 from weft.findings import Json
 from weft.inspect.steps import Step
 from weft.runtime.tools.hooks import about_to_say, apart
@@ -70,9 +68,6 @@ class DocumentRecord:
 def fetch_records(workflow: Workflow, event: Event, data: ContextFetched) -> Iterator[FetchRecord]:
     """Yield what was read, then what could not be, then what servers offer."""
     origins = dict.fromkeys((*data.found, *data.faults))
-    for own in (BOARD, FLOW):  # `inspect.board` and `inspect.flow` say what was given.
-        if own not in data.faults:
-            origins.pop(own, None)
     for origin in origins:
         told: Any = data.found.get(origin) or {}
         fault = data.faults.get(origin, "")
@@ -86,6 +81,9 @@ def fetch_records(workflow: Workflow, event: Event, data: ContextFetched) -> Ite
             ms=told.get("ms"),
             fault=fault,
         )
+    if data.error:  # What was given, `inspect.board` and `inspect.flow` say.
+        origin = "flow" if data.board is None else "board"
+        yield FetchRecord(event.seq, event.at, origin, "fault", "", {}, fault=data.error)
     for server, tools in (data.tools or {}).items():
         names = tuple(str(tool["name"]) for tool in tools)
         yield FetchRecord(event.seq, event.at, SERVER + server, "found", "", {}, tools=names)
@@ -177,7 +175,8 @@ class ToolUse:
     value: Json = None
     error: str | None = None
     #: The boundary it was called at, and whether all went on when it failed.
-    point: str = ""
+    hook: HookPoint | None = None
+    variable: str = ""
     went_on: bool = True
     #: How far it said last it had come.
     progress: tuple[float, str] | None = None
@@ -190,7 +189,7 @@ class ToolUse:
     @property
     def at_boundary(self) -> bool:
         """Whether it is a hook or lifecycle call and not a tool that a model asked for."""
-        return self.point not in ("", HANDOFF)
+        return self.hook not in (None, "handoff")
 
 
 def consultation_record(step: Step, data: ModelConsulted) -> Consultation:

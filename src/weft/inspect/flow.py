@@ -20,9 +20,9 @@ from weft.engine.events import (
     Values,
     VariableSet,
 )
+from weft.engine.events.calls import STEP_HOOKS
 from weft.engine.flow.failure import RETRY
 from weft.engine.flow.plan import ApprovalPlan, BranchPlan, StepPlan, nodes_of
-from weft.engine.flow.turn import FLOW, POINTS
 from weft.engine.state import State
 from weft.findings import Json
 from weft.inspect.steps import Step
@@ -192,8 +192,7 @@ class StepNotes:
     def add(self, event: Event) -> None:
         """Take note of what happened in the attempt."""
         match event.data:
-            case ContextFetched(found=found) if FLOW in found:
-                given = cast("Mapping[str, Any]", found[FLOW])
+            case ContextFetched(step=given) if given is not None:
                 self.context = given.get("context") or {}
             case ToolReturned(id=id_, value=value) if _is_step(id_):
                 self.confidence = cast("Mapping[str, Any]", value).get("confidence")
@@ -243,7 +242,7 @@ class StepNotes:
 
 
 def _is_step(call: str) -> bool:
-    return f"flow:{call.partition('-')[0]}" in POINTS
+    return call.partition("-")[0] in STEP_HOOKS
 
 
 def _segment(given: Mapping[str, Any]) -> SegmentRecord:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from weft.engine.commands import Command
 from weft.engine.compiled import CompiledWorkflow
@@ -24,6 +24,7 @@ from weft.engine.events import (
     TurnFailed,
     TurnStarted,
 )
+from weft.engine.events.context import BoardInput
 from weft.engine.reduce import reduce
 from weft.engine.state import State
 
@@ -108,7 +109,7 @@ def spans_of(run: str, events: Iterable[Event]) -> list[Span]:
                 begun, agent = turns.pop(event.turn)
                 failed = isinstance(event.data, TurnFailed)
                 found.append(_span(run, agent, "turn", begun, event, failed=failed))
-            case ContextFetched(found=fetched):
+            case ContextFetched(board=fetched) if fetched is not None:
                 found += _providers(run, event, parent, fetched)
             case ContextAssembled():
                 models[event.turn] = event
@@ -133,9 +134,8 @@ def _span(
     return Span(name, kind, run, begun.turn, begun.at, float(ended.at - begun.at), parent, failed)
 
 
-def _providers(run: str, event: Event, parent: str, fetched: dict[str, Any]) -> list[Span]:
-    board = cast("dict[str, Any]", fetched.get("board") or {})
-    return [_provider_span(run, event, parent, record) for record in board.get("slices", ())]
+def _providers(run: str, event: Event, parent: str, fetched: BoardInput) -> list[Span]:
+    return [_provider_span(run, event, parent, record) for record in fetched.get("slices", ())]
 
 
 def _provider_span(run: str, event: Event, parent: str, record: dict[str, Any]) -> Span:

@@ -180,7 +180,8 @@ def _tool_called(page: Page, step: Step, data: ToolCalled) -> None:
         seq=step.event.seq,
         at=step.event.at,
         auto=data.auto,
-        point=data.point,
+        hook=data.hook,
+        variable=data.variable,
     )
 
 

@@ -10,7 +10,6 @@ from typing import Any, Final, Protocol, cast
 from weft.context.prompt import Assembly, assemble
 from weft.context.segment import values_of
 from weft.context.user_code import user_code
-from weft.engine.board.turn import BOARD
 from weft.engine.commands import CallModel, CallTool, Effect, Fetch, Judge, WriteDocument
 from weft.engine.compile import refreshed
 from weft.engine.events import (
@@ -22,7 +21,7 @@ from weft.engine.events import (
     ModelFailed,
     VariableSet,
 )
-from weft.engine.flow.turn import FLOW
+from weft.engine.events.context import StepInput
 from weft.errors import ModelError, PortError, RunError, ToolError, UsageError
 from weft.findings import Json
 from weft.ports.clock import Clock
@@ -202,8 +201,7 @@ class Performer:
         call = Call("", key=_named_key(run, f"fetch-{active.name}"))
         given, fault = await prepared(self._code_call(run, command, call))
         fetched = cast("ContextFetched", read)
-        faults = {**fetched.faults, BOARD: fault} if fault else fetched.faults
-        return ContextFetched({**fetched.found, BOARD: given}, faults, fetched.tools)
+        return replace(fetched, board=given, error=fault)
 
     async def _with_step(
         self, run: CallingRun, command: Fetch, read: Sequence[EventData]
@@ -216,21 +214,20 @@ class Performer:
         if fault:
             given, fault = await self._unsecret(run, given, fault)
         fetched = cast("ContextFetched", read[-1])
-        faults = {**fetched.faults, FLOW: fault} if fault else fetched.faults
-        return ContextFetched({**fetched.found, FLOW: given}, faults, fetched.tools)
+        return replace(fetched, step=given, error=fault)
 
     def _code_call(self, run: CallingRun, command: Fetch, call: Call) -> CodeCall:
         return CodeCall(self.code_ports, run.workflow, run.state, call, command.turn)
 
     async def _unsecret(
-        self, run: CallingRun, given: dict[str, Json], fault: str
-    ) -> tuple[dict[str, Json], str]:
+        self, run: CallingRun, given: StepInput, fault: str
+    ) -> tuple[StepInput, str]:
         """Return what is told of an error, without the secrets that it may quote."""
         try:
             secrets = await self.secrets_of(run)
         except (UsageError, PortError) as error:  # It was there when the run began.
             return {}, str(error)
-        return cast("Any", masked(given, secrets)), str(masked(fault, secrets))
+        return cast("Any", masked(cast("Json", given), secrets)), str(masked(fault, secrets))
 
     async def write_document(self, run: CallingRun, command: WriteDocument) -> tuple[NewEvent, ...]:
         """Write the document of an entity variable as it is now."""

@@ -147,7 +147,7 @@ def link(
         it.function: linking.objects[it.file] for it in spec.tools if it.file in linking.objects
     }
     try:
-        hooks = linked_functions(compiled.points)
+        hooks = linked_functions(compiled.hooks)
         title = spec.orchestrator.workflow_name
         tools = loader.load(name, code, functions, hooks, given, title)
     except LinkError as error:

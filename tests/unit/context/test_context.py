@@ -261,7 +261,7 @@ def slice_seconds(count):
     """Return how long it takes to leave out most of so many artifacts."""
     items = [{"id": str(number), "payload": {"text": "x" * 1_000}} for number in range(count)]
     fetched = {"engines": [0], "slices": [{"provider": "p", "items": items, "metadata": {}}]}
-    active = SimpleNamespace(shown=None, edits=(), fetched=fetched, at=0)
+    active = SimpleNamespace(shown=None, edits=(), board_input=fetched, engine_index=0)
     state = SimpleNamespace(active={1: active}, offered={}, values_of=lambda turn: {})
     view = View("a", (BoardSlice("standard", 1_000),), (), (), None)
     return min(timeit.repeat(lambda: assemble(view, state, 1), number=1, repeat=3))

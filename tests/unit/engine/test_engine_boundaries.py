@@ -66,7 +66,7 @@ def test_a_function_is_called_before_the_next_reply_when_its_input_has_changed()
     play.reply("", ToolRequest("c", "t", {}))
     play.take(VariableSet("n", 5, "tool:t"))
     (call,) = play.take(ToolReturned("c", "ok"))
-    assert (call.point, call.turn) == ("computed:m", 1)
+    assert (call.hook, call.variable, call.turn) == ("computed", "m", 1)
     (model,) = play.take(ToolReturned(call.id, 10))
     assert isinstance(model, CallModel)
     assert play.state.variables["m"] == 10
@@ -89,7 +89,7 @@ def test_what_the_end_of_a_turn_changes_is_computed_before_the_next_reply():
     play.start()
     play.take(ToolReturned(ids(play.effects)[0], 1), turn=0)
     (call,) = play.reply("one")
-    assert (call.point, call.turn) == ("computed:m", 2)
+    assert (call.hook, call.variable, call.turn) == ("computed", "m", 2)
 
 
 def test_a_condition_that_cannot_be_worked_out_is_refused_and_what_hangs_on_it_waits():
@@ -179,7 +179,7 @@ def test_a_function_that_fails_when_all_else_is_done_fails_the_run():
     play.start()
     play.take(ToolReturned(ids(play.effects)[0], 1), turn=0)
     (call,) = play.reply("bye")
-    assert (call.point, call.turn) == ("computed:m", 0)
+    assert (call.hook, call.variable, call.turn) == ("computed", "m", 0)
     play.take(ToolFailed(call.id, "broke"), turn=0)
     assert play.last(RunEnded).outcome == "failed"
     assert play.state.reason == "A ended the run; t:f (computed:m) failed: broke"

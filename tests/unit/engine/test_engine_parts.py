@@ -24,6 +24,7 @@ from weft.engine.events import (
 )
 from weft.engine.events.codec import decode, encode, read_json
 from weft.engine.flow import turn as flow_mode
+from weft.engine.flow.state import StepRun
 from weft.engine.log import KeyLog, Log
 from weft.engine.reduce import HANDLERS
 from weft.engine.state import Activation, ActivationChanges, State
@@ -127,13 +128,16 @@ CHANGES = {
     "shown": {"a": 1},
     "reply": "x",
     "next_agent": "B",
-    "result": "x",
-    "at": 2,
+    "hook_index": 2,
     "edits": ({"last": "x"},),
     "asked": {"a": 1},
     "route": Route("B", "chosen"),
-    "fetched": {"engines": [0]},
+    "engine_index": 1,
+    "drafts": [],
     "candidates": ([],),
+    "board_input": {"engines": [0]},
+    "error": "x",
+    "flow": StepRun("a"),
 }
 
 

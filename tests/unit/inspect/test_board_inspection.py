@@ -101,7 +101,7 @@ def test_a_failed_turn_and_what_it_leaves(story):
     (missed,) = record.board.missed
     assert (missed.subscription, missed.why) == ("Critic.0", "failed")
     assert missed.detail == record.error
-    assert [it.point for it in record.points] == ["board:engine", "board:error"]
+    assert [it.hook for it in record.points] == ["engine", "error"]
     page = page_of(story)
     _, verdict = named(story, "Verdict")
     assert f"     not delivered to Critic.0: the turn failed ({verdict})" in page

@@ -206,7 +206,7 @@ def test_the_context_of_a_step_is_told_with_scores_and_sources():
     (fetch,) = play.open
     play.open.clear()
     given = {"messages": None, "context": recorded(context.build(), left_out)}
-    play.take(ContextFetched({"flow": given}, {}), turn=fetch.turn)
+    play.take(ContextFetched({}, {}, step=given), turn=fetch.turn)
     play.work()
     (only,) = steps(play)
     state, library = only.segments

@@ -21,7 +21,6 @@ from weft.cli.text import clean, clean_lines, folded
 from weft.context.audience import Audience
 from weft.engine import events
 from weft.engine.events import Event, EventData
-from weft.engine.turn.hook_points import HANDOFF
 from weft.inspect.flow import retry_delay
 from weft.runtime.runs.live_stream import Delta, ModelRetry, TextDelta, ToolProgress
 from weft.runtime.workflow import Workflow
@@ -190,7 +189,7 @@ class TerminalView:
 
     def _is_quiet_point(self, data: EventData) -> bool:
         """Tell whether a function at a boundary is called, or has changed nothing."""
-        if isinstance(data, events.ToolCalled) and data.point not in ("", HANDOFF):
+        if isinstance(data, events.ToolCalled) and data.hook not in (None, "handoff"):
             self._points.add(data.id)
             return True
         return isinstance(data, events.ToolReturned) and (

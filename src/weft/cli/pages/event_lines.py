@@ -15,10 +15,8 @@ from weft.cli.pages.board import (
 from weft.cli.pages.flow_lines import branched_text, context_texts, flow_line
 from weft.cli.text import at_time, counted, shortened, value_text
 from weft.engine import events
-from weft.engine.board.turn import AFTER, BOARD, ENGINE, ERROR, PUBLISH
 from weft.engine.events import Event, EventData
-from weft.engine.flow.turn import FLOW
-from weft.engine.turn.hook_points import COMPUTED, HANDOFF, TRIGGER
+from weft.engine.events.calls import HookPoint
 from weft.findings import Json
 from weft.inspect.board import slice_records
 from weft.inspect.calls import FetchRecord, fetch_records
@@ -46,11 +44,11 @@ _ENDS: Final = {
 
 
 #: What is called at the boundaries of an activation on a board.
-_BOARD_POINTS: Final = {
-    ENGINE: "{} works",
-    PUBLISH: "what is to be published is looked at",
-    AFTER: "components are told what was published",
-    ERROR: "components are told that the turn failed",
+_BOARD_HOOKS: Final[dict[str, str]] = {
+    "engine": "{} works",
+    "publish": "what is to be published is looked at",
+    "post_publish": "components are told what was published",
+    "error": "components are told that the turn failed",
 }
 
 #: How much of a value, and of a sentence that quotes values, stands in a line.
@@ -79,15 +77,13 @@ def who_stood_in(model: str, instead_of: str) -> str:
     return f"{model or 'another model'} answers instead of {instead_of}"
 
 
-def point_text(point: str, function: str) -> str:
-    """Say what is called at a boundary, and for what."""
-    if point.startswith(COMPUTED):
-        return f"{function} computes {point.removeprefix(COMPUTED)}"
-    if point in _BOARD_POINTS:
-        return _BOARD_POINTS[point].format(function)
-    if point.startswith(TRIGGER):
-        return f"{function} is asked for {point.removeprefix(TRIGGER)}"
-    return f"{function} ({point})"
+def hook_text(hook: HookPoint | None, variable: str, function: str) -> str:
+    """Return what is called at a hook point, and for what."""
+    if hook == "computed":
+        return f"{function} computes {variable}"
+    if hook == "trigger":
+        return f"{function} is asked for {variable}"
+    return _BOARD_HOOKS.get(hook or "", f"{{}} ({hook})").format(function)
 
 
 def fetched_text(record: FetchRecord) -> str:
@@ -183,8 +179,8 @@ def _refused(_event: Event, data: events.OutputRefused, _workflow: Workflow) -> 
 
 
 def _called(_event: Event, data: events.ToolCalled, _workflow: Workflow) -> str:
-    if data.point and data.point != HANDOFF:
-        return point_text(data.point, data.tool)
+    if data.hook and data.hook != "handoff":
+        return hook_text(data.hook, data.variable, data.tool)
     return f"tool {data.tool}({_arguments(data.arguments)})"
 
 
@@ -212,9 +208,9 @@ def _sent(_event: Event, data: events.MessageSent, _workflow: Workflow) -> str:
 
 def _fetched(event: Event, data: events.ContextFetched, workflow: Workflow) -> str:
     told = [fetched_text(it) for it in fetch_records(workflow, event, data)]
-    if FLOW in data.found:
-        told += context_texts(data.found[FLOW])
-    board: Any = data.found.get(BOARD) or {}
+    if data.step is not None:
+        told += context_texts(data.step)
+    board: Any = data.board or {}
     told += [slice_text(it) for it in slice_records(board)]
     if board.get("verdict"):
         told.append(f"nothing: components say {board['verdict']}")

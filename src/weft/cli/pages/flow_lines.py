@@ -21,9 +21,9 @@ from weft.engine.events import (
     TurnFailed,
     TurnStarted,
 )
+from weft.engine.events.calls import STEP_HOOKS
 from weft.engine.flow.failure import RETRY
 from weft.engine.flow.plan import AGAIN, APPROVAL, END, JOIN
-from weft.engine.flow.turn import APPLY, FLOW, POINTS, STEP
 from weft.findings import Json
 from weft.inspect.flow import StepNotes, StepTurn, attempts_of, case_of, path_of
 from weft.runtime.workflow import Workflow
@@ -40,7 +40,7 @@ def flow_line(event: Event, workflow: Workflow) -> str | None:
 
 def is_step_call(call: str) -> bool:
     """Tell whether a call is that of the code of a step."""
-    return f"{FLOW}:{call.partition('-')[0]}" in POINTS
+    return call.partition("-")[0] in STEP_HOOKS
 
 
 def _started(event: Event, data: TurnStarted, workflow: Workflow) -> str:
@@ -146,7 +146,9 @@ def _timer_fired(_event: Event, data: TimerFired, _workflow: Workflow) -> str | 
 
 
 def _called(_event: Event, data: ToolCalled, _workflow: Workflow) -> str | None:
-    return {STEP: f"{data.tool} runs", APPLY: f"{data.tool} applies the reply"}.get(data.point)
+    return {"step": f"{data.tool} runs", "apply": f"{data.tool} applies the reply"}.get(
+        data.hook or ""
+    )
 
 
 def _returned(event: Event, data: ToolReturned, _workflow: Workflow) -> str | None:

@@ -8,9 +8,9 @@ from weft.cli.pages.board import add_board, add_board_outcome, add_board_turn
 from weft.cli.pages.event_lines import (
     document_text,
     fetched_text,
+    hook_text,
     how_it_ended,
     judgement_text,
-    point_text,
     progress_text,
     reason_of,
     who_stood_in,
@@ -22,8 +22,7 @@ from weft.cli.pages.page import Page
 from weft.cli.streams import Streams
 from weft.cli.text import at_time, counted, value_text
 from weft.context.segment import LeftOut, Segment
-from weft.engine.board.turn import POINTS
-from weft.engine.flow.turn import POINTS as FLOW_POINTS
+from weft.engine.events.calls import BOARD_HOOKS, STEP_HOOKS
 from weft.findings import Json
 from weft.inspect.calls import Edit, ToolUse
 from weft.inspect.handoffs import HandoffRecord, RuleAsked
@@ -247,7 +246,7 @@ def _tool(use: ToolUse) -> str:
 def _points(page: Page, uses: Iterable[ToolUse], margin: int) -> None:
     """Add functions that were called at boundaries, and what they changed."""
     for use in uses:
-        if use.point not in FLOW_POINTS:  # What a step sets, and how it fails, stands with it.
+        if use.hook not in STEP_HOOKS:  # What a step sets, and how it fails, stands with it.
             _point(page, use, margin)
 
 
@@ -263,7 +262,7 @@ def _point(page: Page, use: ToolUse, margin: int) -> None:
         what = f"changed {', '.join(_EDITED[it.what] for it in use.edits)}"
     else:
         what = _came_to(use)
-    page.line(f"{point_text(use.point, use.tool)}: {what}{took}", margin)
+    page.line(f"{hook_text(use.hook, use.variable, use.tool)}: {what}{took}", margin)
     for edit in use.edits:
         _edit(page, edit, margin + 4)
     _aside(page, use, margin + 4)
@@ -271,7 +270,7 @@ def _point(page: Page, use: ToolUse, margin: int) -> None:
 
 def _came_to(use: ToolUse) -> str:
     """Say what a function returned; on a board, what is published says that itself."""
-    if use.value is None or use.point in POINTS:
+    if use.value is None or use.hook in BOARD_HOOKS:
         return "done"
     return f"returned {value_text(use.value)}"
 

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, cast
 from pydantic import TypeAdapter
 
 from weft.engine.board.rules import BoardRules, SubscriptionRules, holds, test_of
+from weft.engine.board.state import JsonDraft
 from weft.engine.board.visibility import audience, may_see
 from weft.engine.events.board import ArtifactPublished
 from weft.engine.variables.triggers import dig
@@ -146,9 +147,6 @@ class Unpublishable(Exception):
 
 #: What functions say of the drafts of a result, by function, one answer for each draft.
 Answers = Mapping[str, Sequence[Json]]
-
-#: An artifact as engines give it: type and payload, and what else they say of it.
-JsonDraft = dict[str, Json]
 
 
 def parse_output(agent: BoardAgent, value: Json) -> list[JsonDraft]:

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypedDict, Unpack
+from typing import NamedTuple, TypeAlias, TypedDict, Unpack
 
 from weft.engine.log import Fifo, KeyLog
 from weft.findings import Json
+
+#: An artifact as engines give it: type and payload, and optionally tags, partition, visibility.
+JsonDraft: TypeAlias = dict[str, Json]
 
 
 class Artifact(NamedTuple):

@@ -55,7 +55,9 @@ from weft.engine.events.board import (
     DeliveryDeferred,
     DeliveryMissed,
 )
+from weft.engine.events.calls import BoardHook
 from weft.engine.events.codec import read_json, unfenced
+from weft.engine.events.context import BoardInput
 from weft.engine.log import Log
 from weft.engine.state import Activation, Message, OpenCall, State, without
 from weft.engine.turn.hooks import close_hook
@@ -65,25 +67,6 @@ from weft.engine.variables import documents
 from weft.engine.variables.triggers import agent_text, agent_turn_count, fire, lifecycle
 from weft.findings import Json
 from weft.spec.board import BoardAgent
-
-#: The boundaries of an activation at which code is called, and what begins the names of all.
-ENGINE: Final = "board:engine"
-
-
-PUBLISH: Final = "board:publish"
-
-
-AFTER: Final = "board:post_publish"
-
-
-ERROR: Final = "board:error"
-
-
-POINTS: Final = frozenset({ENGINE, PUBLISH, AFTER, ERROR})
-
-
-#: Where what a provider gave stands in what was fetched.
-BOARD: Final = "board"
 
 
 def start_run(
@@ -165,8 +148,8 @@ def on_fetched(
     data: ContextFetched,
 ) -> list[Command]:
     """Continue with what providers and components gave, unless a component stops the turn."""
-    given = cast("Mapping[str, Any]", data.found.get(BOARD) or {})
-    active = active.replace(fetched=given)
+    given = data.board or BoardInput()
+    active = active.replace(board_input=given)
     ids = tuple(it.id for it in active.inputs)
     match given.get("verdict", "continue"):
         case "defer":
@@ -214,7 +197,7 @@ def on_delivery_deferred(
 
 def role_of(compiled: CompiledWorkflow, active: Activation) -> str:
     """Return as what an agent asks the model of the engine that works now."""
-    return rules_of(compiled).agents[active.agent].engines[active.at].role
+    return rules_of(compiled).agents[active.agent].engines[active.engine_index].role
 
 
 def resume_turn(compiled: CompiledWorkflow, state: State, active: Activation) -> list[Command]:
@@ -223,10 +206,12 @@ def resume_turn(compiled: CompiledWorkflow, state: State, active: Activation) ->
     if not waiting:
         return []
     if active.stage == "tools":
-        engine = rules_of(compiled).agents[active.agent].engines[active.at]
-        return [Record(ToolCalled(waiting[0], engine.function, {}, point=ENGINE), active.number)]
-    point = f"board:{waiting[0].rpartition('-')[0]}"
-    return [Record(ToolCalled(waiting[0], point, {}, point=point), active.number)]
+        engine = rules_of(compiled).agents[active.agent].engines[active.engine_index]
+        called = ToolCalled(waiting[0], engine.function, {}, hook="engine")
+    else:
+        hook = cast("BoardHook", waiting[0].rpartition("-")[0])
+        called = ToolCalled(waiting[0], hook, {}, hook=hook)
+    return [Record(called, active.number)]
 
 
 def read_reply(
@@ -260,11 +245,11 @@ def _evaluate(
     compiled: CompiledWorkflow, state: State, active: Activation, event: Event
 ) -> list[Command]:
     """Let the next engine work: a model that is asked, or a function that is called."""
-    engine = rules_of(compiled).agents[active.agent].engines[active.at]
+    engine = rules_of(compiled).agents[active.agent].engines[active.engine_index]
     if engine.function:
-        id_ = f"engine-{active.name}-{active.at}-{len(active.candidates)}"
+        id_ = f"engine-{active.name}-{active.engine_index}-{len(active.candidates)}"
         state.update(active.replace(stage="tools", missing=frozenset({id_})))
-        return [Record(ToolCalled(id_, engine.function, {}, point=ENGINE), active.number)]
+        return [Record(ToolCalled(id_, engine.function, {}, hook="engine"), active.number)]
     told = Message("user", "", inputs_text(active), event.seq)
     state.threads = {**state.threads, active.number: Log([told])}
     return assemble(compiled, state, active)
@@ -272,11 +257,11 @@ def _evaluate(
 
 def inputs_of(active: Activation) -> list[JsonDraft]:
     """Return what an engine works on: what woke the agent, or what the engine before it made."""
-    if active.at and active.result is not None:
-        return cast("list[JsonDraft]", active.result)
-    changed = (active.fetched or {}).get("inputs")
+    if active.engine_index and active.drafts is not None:
+        return active.drafts
+    changed = (active.board_input or {}).get("inputs")
     if changed is not None:
-        return cast("list[JsonDraft]", changed)
+        return changed
     return [
         {
             "id": it.id,
@@ -311,19 +296,22 @@ def evaluated(
 ) -> list[Command]:
     """Go on with the next engine, with the next attempt, or to what is published."""
     rules = rules_of(compiled).agents[active.agent]
-    active = active.replace(result=cast("Json", list(drafts)), shown=None, missing=frozenset())
-    if active.at + 1 < len(rules.engines):
-        active = active.replace(at=active.at + 1, call=active.call + 1)
+    drafts = list(drafts)
+    active = active.replace(drafts=drafts, shown=None, missing=frozenset())
+    if active.engine_index + 1 < len(rules.engines):
+        active = active.replace(engine_index=active.engine_index + 1, call=active.call + 1)
         return _evaluate(compiled, state, active, event)
-    candidates = (*active.candidates, cast("Json", list(drafts)))
+    candidates = (*active.candidates, drafts)
     if len(candidates) < rules.attempts:
-        active = active.replace(candidates=candidates, at=0, call=active.call + 1, result=None)
+        active = active.replace(
+            candidates=candidates, engine_index=0, call=active.call + 1, drafts=None
+        )
         return _evaluate(compiled, state, active, event)
     active = active.replace(candidates=candidates)
     if rules.publishing_code:
-        return _call(state, active, PUBLISH)
+        return _call(state, active, "publish")
     try:
-        passed = reviewed(spec_of(compiled, active.agent), list(drafts), {})
+        passed = reviewed(spec_of(compiled, active.agent), drafts, {})
     except Unpublishable as error:
         state.update(active)
         return [Record(TurnFailed(active.agent, str(error), "output"), active.number)]
@@ -335,10 +323,10 @@ def spec_of(compiled: CompiledWorkflow, agent: str) -> BoardAgent:
     return next(it for it in rules_of(compiled).spec.agents if it.agent == agent)
 
 
-def _call(state: State, active: Activation, point: str) -> list[Command]:
-    id_ = f"{point.removeprefix('board:')}-{active.name}"
+def _call(state: State, active: Activation, hook: BoardHook) -> list[Command]:
+    id_ = f"{hook}-{active.name}"
     state.update(active.replace(stage="after", missing=frozenset({id_})))
-    return [Record(ToolCalled(id_, point, {}, point=point), active.number)]
+    return [Record(ToolCalled(id_, hook, {}, hook=hook), active.number)]
 
 
 def on_hook_returned(
@@ -347,14 +335,15 @@ def on_hook_returned(
     """Continue with the result of code of the board."""
     active, value = close_hook(state, event, call), data.value
     drafts = cast("list[JsonDraft]", value or [])
-    match call.point:
-        case "board:engine":
+    match call.hook:
+        case "engine":
             made = cast("Mapping[str, Any]", value)
-            active = active.replace(fetched={**(active.fetched or {}), "state": made["state"]})
+            board_input: BoardInput = {**(active.board_input or {}), "state": made["state"]}
+            active = active.replace(board_input=board_input)
             return evaluated(compiled, state, active, made["artifacts"], event)
-        case "board:publish":
+        case "publish":
             return _publish(compiled, state, active, drafts)
-        case "board:error":
+        case "error":
             state.close_turns(active.number)
             return next_or_quiet(compiled, state)
         case _:
@@ -366,10 +355,10 @@ def on_hook_failed(
 ) -> list[Command]:
     """Fail the turn with its code; artifacts that are published stay."""
     active = close_hook(state, event, call)
-    if call.point == ERROR:
+    if call.hook == "error":
         state.close_turns(active.number)
         return next_or_quiet(compiled, state)
-    if call.point == AFTER:
+    if call.hook == "post_publish":
         return _end(state, active)
     return [Record(TurnFailed(active.agent, data.error, "tool"), active.number)]
 
@@ -384,7 +373,7 @@ def _publish(
     partition = active.inputs[0].partition if active.inputs else ""
     correlation = board_of(state).correlation
     places = Counter[str]()
-    done: list[Json] = []
+    done: list[JsonDraft] = []
     for draft in drafts:
         if "blocked" in draft:
             told = f"{draft['type']} {draft['blocked']}"
@@ -403,7 +392,7 @@ def _publish(
         done.append({**draft, "id": name})
         made.append(Record(published(rules, state.app, read._replace(id=name)), active.number))
     if rules.agents[active.agent].after_code:
-        return [*made, *_call(state, active.replace(result=done), AFTER)]
+        return [*made, *_call(state, active.replace(drafts=done), "post_publish")]
     return [*made, *_end(state, active)]
 
 
@@ -436,7 +425,7 @@ def on_turn_failed(
     missed = Record(DeliveryMissed(active.step, ids, "failed", data.error), turn=0)
     if rules_of(compiled).agents[active.agent].error_code:
         state.calls = {k: it for k, it in state.calls.items() if it.turn != active.number}
-        return [missed, *_call(state, active.replace(result=data.error), ERROR)]
+        return [missed, *_call(state, active.replace(error=data.error), "error")]
     state.close_turns(active.number)
     return [missed, *next_or_quiet(compiled, state)]
 

@@ -21,7 +21,7 @@ from weft.engine.events import (
 )
 from weft.engine.state import Activation, OpenCall, State
 from weft.engine.turn.calls import finish_call
-from weft.engine.turn.hook_points import HANDOFF, PointCall, open_point
+from weft.engine.turn.hook_points import HookFunction, open_hook
 from weft.engine.turn.hooks import call_computed, close_hook, failure_of, take_result
 from weft.engine.turn.model_calls import assemble
 from weft.engine.variables.triggers import fire, lifecycle, tool_failed, tool_response
@@ -37,13 +37,13 @@ def begin(
     if rules.plain and not compiled.per_phase:
         return before_reply(compiled, state, active, values)
     if rules.before:
-        return _next_hook(compiled, state, active.replace(stage="before", at=0), values)
+        return _next_hook(compiled, state, active.replace(stage="before", hook_index=0), values)
     return _fetch(compiled, state, active, values)
 
 
 def send(compiled: CompiledWorkflow, state: State, active: Activation, text: str) -> list[Command]:
     """Call the hooks that see a reply before it is sent."""
-    active = active.replace(stage="sending", at=0, edits=(), reply=text, shown=None)
+    active = active.replace(stage="sending", hook_index=0, edits=(), reply=text, shown=None)
     return _next_hook(compiled, state, active, state.values_of(active.number))
 
 
@@ -102,7 +102,9 @@ def before_reply(
     if values is not active.asked:
         active = active.replace(asked=values)
     if compiled.agents[active.agent].reply:
-        return _next_hook(compiled, state, active.replace(stage="reply", at=0, edits=()), values)
+        return _next_hook(
+            compiled, state, active.replace(stage="reply", hook_index=0, edits=()), values
+        )
     return assemble(compiled, state, active)
 
 
@@ -150,7 +152,7 @@ def leave(
     fired, seen = fire(
         compiled, state, active.number, lifecycle(compiled, values, "after_agent", active.agent)
     )
-    active = active.replace(stage="after", at=0, shown=None, edits=())
+    active = active.replace(stage="after", hook_index=0, shown=None, edits=())
     return [*fired, *_next_hook(compiled, state, active, seen)]
 
 
@@ -188,8 +190,8 @@ def _next_hook(
 ) -> list[Command]:
     """Call the next function of the hook point; after the last, begin the next stage."""
     hooks = hooks_of(compiled, active)
-    if active.at < len(hooks):
-        return open_point(state, active, hooks[active.at])
+    if active.hook_index < len(hooks):
+        return open_hook(state, active, hooks[active.hook_index])
     match active.stage:
         case "before":
             return _fetch(compiled, state, active, values)
@@ -202,7 +204,7 @@ def _next_hook(
             return _settle(compiled, state, active.replace(stage="settling"))
 
 
-def hooks_of(compiled: CompiledWorkflow, active: Activation) -> tuple[PointCall, ...]:
+def hooks_of(compiled: CompiledWorkflow, active: Activation) -> tuple[HookFunction, ...]:
     """Return the functions of the hook point a turn is at."""
     rules = compiled.agents[active.agent]
     match active.stage:
@@ -226,7 +228,7 @@ def on_hook_returned(
     compiled: CompiledWorkflow, state: State, event: Event, call: OpenCall, data: ToolReturned
 ) -> list[Command]:
     """Continue with the result of a call that no model has asked for, or of a handoff."""
-    if call.point == HANDOFF:
+    if call.hook == "handoff":
         active = state.active[event.turn]
         target = compiled.agents[active.agent].targets[call.tool]
         state.update(active.replace(route=Route(target, "chosen")))
@@ -259,10 +261,10 @@ def on_hook_failed(
     if call.auto:
         return _on_automatic_failed(compiled, state, event, call, data)
     active = close_hook(state, event, call)
-    failure = failure_of(call, hooks_of(compiled, active), active.at, data)
+    failure = failure_of(call, hooks_of(compiled, active), active.hook_index, data)
     if failure is not None:
         return [Record(TurnFailed(active.agent, failure.error, failure.kind))]
-    active = active.replace(at=active.at + 1)
+    active = active.replace(hook_index=active.hook_index + 1)
     return _proceed(compiled, state, active, state.values_of(event.turn))
 
 

@@ -1,10 +1,26 @@
 """Events about calls of tools and about questions to people; `events` has the union of all."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from weft.engine.events.context import Values
 from weft.findings import Json
+from weft.spec.tools import HookType
+
+#: The code of a board. engine: the function that works in place of a model; publish: what decides
+#: about artifacts before they are published; post_publish, error: components that hear of both.
+BoardHook: TypeAlias = Literal["engine", "publish", "post_publish", "error"]
+
+#: The code of a flow. step: the function of a step; apply: what turns a reply into changes.
+StepHook: TypeAlias = Literal["step", "apply"]
+
+#: Where the engine calls code that no model has asked for: around runs, turns and messages
+#: (`HookType`), and the code of boards and flows. computed, trigger: the function of a variable;
+#: handoff: the tool by which a model hands off, which the engine performs itself.
+HookPoint: TypeAlias = Literal[HookType, "computed", "trigger", "handoff", BoardHook, StepHook]
+
+BOARD_HOOKS: Final[frozenset[str]] = frozenset(get_args(BoardHook))
+STEP_HOOKS: Final[frozenset[str]] = frozenset(get_args(StepHook))
 
 #: Why a tool gave no result. refused: it declines; retry: the model should give other arguments.
 FailureKind: TypeAlias = Literal["error", "timeout", "refused", "retry", "unknown"]
@@ -19,9 +35,11 @@ class ToolCalled:
     arguments: Values
     #: Called with the fields of a structured output, not because the model asked.
     auto: bool = False
-    #: The boundary it is called at, if no agent asked for it: `before_agent`, `computed:NAME`, ...
-    #: What such a call is given follows from the state and is not kept.
-    point: str = ""
+    #: The hook point it is called at; None if the model asked for it. The arguments of such a call
+    #: follow from the state and are not stored.
+    hook: HookPoint | None = None
+    #: The variable whose function it is, at the hook points `computed` and `trigger`.
+    variable: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,14 @@
 """Events about what goes on side by side, where flows go on, and what is due; see `events`."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
+
+#: case, otherwise: a branch; again, done, limit: a loop; unsure: a result below the confidence;
+#: failure, recovery: a failure path; rejected, late: an approval.
+BranchReason: TypeAlias = Literal[
+    "case", "otherwise", "again", "done", "limit", "unsure", "failure", "recovery", "rejected",
+    "late",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +40,7 @@ class Branched:
 
     source: str
     target: str
-    why: Literal[
-        "case",
-        "otherwise",
-        "again",
-        "done",
-        "limit",
-        "unsure",
-        "failure",
-        "recovery",
-        "rejected",
-        "late",
-    ]
+    why: BranchReason
     #: The line of steps; empty for the main one.
     lane: str = ""
 

@@ -3,15 +3,17 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from weft.engine.commands import Command, Record
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import Event, RequestOpened, TurnEnded, TurnFailed, VariableSet
+from weft.engine.events.order import BranchReason
 from weft.engine.flow import failure as flow_failure
 from weft.engine.flow.lanes import plan_of
 from weft.engine.flow.plan import APPROVAL, ApprovalPlan
-from weft.engine.flow.reading import filled
+from weft.engine.flow.reading import filled, run_of
 from weft.engine.state import Activation, Request, State
 from weft.engine.variables.access import write_error
 from weft.findings import Json
@@ -20,7 +22,7 @@ from weft.spec.flow import Approval
 
 def ask(state: State, event: Event, active: Activation, approval: Approval) -> list[Command]:
     """Ask for approval; the first time its approver, then whoever comes next."""
-    level = active.at
+    level = run_of(active).escalation
     state.update(active.replace(stage="approval"))
     asked = approval.escalate[level - 1] if level else approval
     payload: dict[str, Json] = {
@@ -61,12 +63,14 @@ def expired(
     """Ask the next person; after the last, what is declared for this case counts."""
     active = state.active[request.turn]
     node = cast("ApprovalPlan", plan_of(compiled).nodes[active.step])
-    if active.at < len(node.approval.escalate):
-        return ask(state, event, active.replace(at=active.at + 1), node.approval)
+    run = run_of(active)
+    if run.escalation < len(node.approval.escalate):
+        run = replace(run, escalation=run.escalation + 1)
+        return ask(state, event, active.replace(flow=run), node.approval)
     if node.approval.default is not None:
         return _decided(compiled, state, active, node.approval.default, "since nobody answered")
     if node.on_timeout:
-        return _leave(state, active, {"to": node.on_timeout, "why": "late"})
+        return _leave(state, active, (node.on_timeout, "late"))
     return _fail(state, active, "TimeoutError", f"nobody answered {active.step} in time", late=True)
 
 
@@ -86,12 +90,15 @@ def _decided(
     if not rejects:
         return [*writes, *_leave(state, active, None)]
     if node.on_rejection:
-        return [*writes, *_leave(state, active, {"to": node.on_rejection, "why": "rejected"})]
+        return [*writes, *_leave(state, active, (node.on_rejection, "rejected"))]
     return [*writes, *_fail(state, active, "Rejected", f"{active.step} was rejected {by}")]
 
 
-def _leave(state: State, active: Activation, route: dict[str, Json] | None) -> list[Command]:
-    state.update(active.replace(stage="ending", result=route))
+def _leave(
+    state: State, active: Activation, branch: tuple[str, BranchReason] | None
+) -> list[Command]:
+    run = replace(run_of(active), branch=branch)
+    state.update(active.replace(stage="ending", flow=run))
     return [Record(TurnEnded(active.agent), active.number)]
 
 

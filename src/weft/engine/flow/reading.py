@@ -19,10 +19,16 @@ def step_of(compiled: CompiledWorkflow, active: Activation) -> Step:
     return plan_of(compiled).step(active.step).step
 
 
+def run_of(active: Activation) -> StepRun:
+    """Return the attempt of a step."""
+    assert active.flow is not None  # noqa: S101 - every turn of a flow has one
+    return active.flow
+
+
 def work_of(compiled: CompiledWorkflow, active: Activation) -> Work:
     """Return what does the work of an activation."""
     step = step_of(compiled, active)
-    run = cast("StepRun", active.flow)
+    run = run_of(active)
     return cast("Work", step.compensate) if run.undoes else step.work
 
 
@@ -38,7 +44,7 @@ def _shown(value: Json) -> str:
 
 def failure_of(state: State, active: Activation) -> Mapping[str, Json] | None:
     """Return the failure that is being handled in the lane of an activation, or above it."""
-    key = cast("StepRun", active.flow).lane
+    key = run_of(active).lane
     while True:
         lane = lane_of(state, key)
         if lane.failing is not None:
@@ -55,7 +61,7 @@ def paths_of(
     nodes = plan_of(compiled).nodes.values()
     if not any(isinstance(it, ForkPlan) and it.join == active.step for it in nodes):
         return {}
-    return lane_of(state, cast("StepRun", active.flow).lane).joined
+    return lane_of(state, run_of(active).lane).joined
 
 
 def undone_of(state: State, active: Activation) -> Mapping[str, Json] | None:
@@ -63,7 +69,7 @@ def undone_of(state: State, active: Activation) -> Mapping[str, Json] | None:
 
     Of a step that has failed itself, these are the values it was begun with.
     """
-    run = cast("StepRun", active.flow)
+    run = run_of(active)
     if not run.undoes:
         return None
     failing = lane_of(state, run.lane).failing

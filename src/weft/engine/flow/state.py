@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
+from weft.engine.events.context import StepInput
+from weft.engine.events.order import BranchReason
 from weft.engine.log import Log
 from weft.findings import Json
 
@@ -19,6 +21,14 @@ PathStatus: TypeAlias = Literal["success", "failed", "recovered"]
 FailureStage: TypeAlias = Literal["path", "own", "recovery", "undo", "workflow"]
 
 
+class StepReply(TypedDict):
+    """The reply of a model as the code of a step gets it."""
+
+    text: str
+    output: Json
+    usage: dict[str, Json]
+
+
 @dataclass(frozen=True, slots=True)
 class StepRun:
     """What an activation is in its flow: in which lane, which attempt, what it undoes."""
@@ -27,6 +37,13 @@ class StepRun:
     attempt: int = 1
     #: The turn whose step it undoes; 0 where it does a step.
     undoes: int = 0
+    #: What was assembled for it, and the reply of its model.
+    input: StepInput | None = None
+    reply: StepReply | None = None
+    #: Where it leads if not to the next step, and why.
+    branch: tuple[str, BranchReason] | None = None
+    #: Of an approval: how many approvers have not answered in time.
+    escalation: int = 0
 
 
 @dataclass(frozen=True, slots=True)

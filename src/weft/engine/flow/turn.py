@@ -31,7 +31,9 @@ from weft.engine.events import (
     TurnStarted,
     VariableSet,
 )
+from weft.engine.events.calls import StepHook
 from weft.engine.events.codec import read_json, unfenced
+from weft.engine.events.context import StepInput
 from weft.engine.flow import approval as flow_approval
 from weft.engine.flow import failure as flow_failure
 from weft.engine.flow.failure import stop
@@ -46,8 +48,8 @@ from weft.engine.flow.lanes import (
 from weft.engine.flow.order import go, late, on_branched, on_forked, on_joined, resume
 from weft.engine.flow.plan import ApprovalPlan, StepPlan
 from weft.engine.flow.plan import role_of as step_role
-from weft.engine.flow.reading import filled, step_of, work_of
-from weft.engine.flow.state import Done, FlowState, StepRun
+from weft.engine.flow.reading import filled, run_of, step_of, work_of
+from weft.engine.flow.state import Done, FlowState, StepReply, StepRun
 from weft.engine.log import Log
 from weft.engine.state import Activation, Message, OpenCall, OwnValues, State, without
 from weft.engine.turn.calls import close_request, on_request_answered, on_request_expired
@@ -84,14 +86,6 @@ __all__ = [
     "start_turns",
     "stop",
 ]
-
-#: The calls of code that a step makes, and what begins their names.
-STEP: Final = "flow:step"
-APPLY: Final = "flow:apply"
-POINTS: Final = frozenset({STEP, APPLY})
-
-#: Where what the shell has put together stands in what was fetched.
-FLOW: Final = "flow"
 
 
 def start_run(
@@ -195,16 +189,15 @@ def on_fetched(
     data: ContextFetched,
 ) -> list[Command]:
     """Continue with what was assembled for the attempt."""
-    given = cast("Mapping[str, Json]", data.found.get(FLOW) or {})
-    return _work(compiled, state, active.replace(fetched=given))
+    run = replace(run_of(active), input=data.step)
+    return _work(compiled, state, active.replace(flow=run))
 
 
 def on_fetch_failed(
     state: State, active: Activation, data: ContextFetched, told: str
 ) -> list[Command]:
     """Fail an attempt whose context could not be assembled."""
-    given = cast("Mapping[str, Any]", data.found.get(FLOW) or {})
-    raised = cast("Mapping[str, Any]", given.get("exception") or {})
+    raised = (data.step or StepInput()).get("exception") or {}
     type_, stack = str(raised.get("type", "source")), str(raised.get("stack", ""))
     message = str(raised.get("message", told))
     failure = flow_failure.context_of(state, active, type_, message, stack)
@@ -225,25 +218,29 @@ def ask_again(
 
 def resume_turn(_compiled: CompiledWorkflow, state: State, active: Activation) -> list[Command]:
     """Return the call that an attempt waits for, where a journal was cut before it."""
-    points = {f"step-{active.number}": STEP, f"apply-{active.number}": APPLY}
     waiting = [id_ for id_ in active.missing if id_ not in state.calls]
-    return [_call(active, id_, points[id_]) for id_ in waiting if id_ in points]
+    hooks: tuple[StepHook, ...] = ("step", "apply")
+    return [_call(active, hook) for hook in hooks if _call_id(active, hook) in waiting]
 
 
 def _work(compiled: CompiledWorkflow, state: State, active: Activation) -> list[Command]:
     if isinstance(work_of(compiled, active), AgentWork):
         return assemble(compiled, state, active)
-    return _called(state, active, STEP)
+    return _call_code(state, active, "step")
 
 
-def _called(state: State, active: Activation, point: str) -> list[Command]:
-    id_ = f"{point.removeprefix('flow:')}-{active.number}"
-    state.update(active.replace(stage="tools", missing=frozenset({id_}), shown=None))
-    return [_call(active, id_, point)]
+def _call_code(state: State, active: Activation, hook: StepHook) -> list[Command]:
+    missing = frozenset({_call_id(active, hook)})
+    state.update(active.replace(stage="tools", missing=missing, shown=None))
+    return [_call(active, hook)]
 
 
-def _call(active: Activation, id_: str, point: str) -> Command:
-    return Record(ToolCalled(id_, active.step, {}, point=point), active.number)
+def _call(active: Activation, hook: StepHook) -> Command:
+    return Record(ToolCalled(_call_id(active, hook), active.step, {}, hook=hook), active.number)
+
+
+def _call_id(active: Activation, hook: StepHook) -> str:
+    return f"{hook}-{active.number}"
 
 
 def read_reply(
@@ -280,15 +277,15 @@ def on_reply(
         compiled, state, event.turn, agent_text(compiled, values, active.agent, data.text)
     )
     usage = {"input_tokens": data.usage.input_tokens, "output_tokens": data.usage.output_tokens}
-    result: dict[str, Json] = {
+    reply: StepReply = {
         "text": data.text,
         "output": output,
         "usage": {**usage, "cost_usd": data.usage.cost_usd},
     }
-    active = active.replace(result=result)
+    active = active.replace(flow=replace(run_of(active), reply=reply))
     work = cast("AgentWork", work_of(compiled, active))
     if work.step is not None:
-        return [*fired, *_called(state, active, APPLY)]
+        return [*fired, *_call_code(state, active, "apply")]
     changes, confidence = _changes(compiled, work, data.text, output)
     return [*fired, *_finish(compiled, state, active, changes, confidence)]
 
@@ -319,7 +316,7 @@ def _is_overdue(state: State, active: Activation, event: Event) -> bool:
     """Tell whether a result came after the deadline: the timer may fire late, the result counts by
     its own time.
     """
-    run = cast("StepRun", active.flow)
+    run = run_of(active)
     timer = None if run.undoes else state.timers.get(lane_of(state, run.lane).deadline)
     return timer is not None and event.at > timer.at
 
@@ -359,8 +356,8 @@ def _finish(
     if unsure and not target:
         state.update(active)
         return [_failed(state, active, "LowConfidence", unsure, "unsure")]
-    result: dict[str, Json] | None = {"to": target, "why": "unsure"} if target else None
-    state.update(active.replace(stage="ending", result=result))
+    run = replace(run_of(active), branch=(target, "unsure") if target else None)
+    state.update(active.replace(stage="ending", flow=run))
     return [*writes, Record(TurnEnded(active.agent), active.number)]
 
 
@@ -400,7 +397,7 @@ def on_turn_ended(
 ) -> list[Command]:
     """Apply the values of the attempt to its lane, and continue."""
     active = state.active[event.turn]
-    run = cast("StepRun", active.flow)
+    run = run_of(active)
     key, own = run.lane, state.own[active.number]
     found = {name: (own.values[name], seq) for name, seq in own.set_by.items()}
     commands = set_values(compiled, state, key, found)
@@ -427,18 +424,18 @@ def on_turn_ended(
 def _onward(
     compiled: CompiledWorkflow, state: State, active: Activation, key: str, node: object
 ) -> list[Command]:
-    route = cast("Mapping[str, Any] | None", active.result)
-    if route is not None:
-        return [Record(Branched(active.step, route["to"], route["why"], key), turn=0)]
+    branch = run_of(active).branch
+    if branch is not None:
+        return [Record(Branched(active.step, *branch, key), turn=0)]
     return go(compiled, state, key, cast("StepPlan | ApprovalPlan", node).next)
 
 
 def _kept(compiled: CompiledWorkflow, state: State, active: Activation) -> Log[Message]:
     """Return the conversation of an agent with what it was asked and has said in this step."""
-    run = cast("StepRun", active.flow)
+    run = run_of(active)
     thread = lane_of(state, run.lane).threads.get(active.agent) or Log[Message]()
-    sent = cast("list[dict[str, str]]", (active.fetched or {}).get("messages") or [])
-    prompts = [it["content"] for it in sent if it["role"] == "user"]
+    sent = (run.input or StepInput()).get("messages") or []
+    prompts = [str(message["content"]) for message in sent if message["role"] == "user"]
     work = cast("AgentWork", work_of(compiled, active))
     told = prompts[-1] if prompts else filled(work.prompt, values_in(state, run.lane))
     asked = Message("user", "", told, active.seq)

@@ -19,7 +19,6 @@ from weft.engine.events import (
 )
 from weft.engine.state import GivenAnswer, Message, OpenCall, Request, State, without
 from weft.engine.turn import run
-from weft.engine.turn.hook_points import HANDOFF
 from weft.engine.turn.model_calls import next_call
 from weft.engine.variables.triggers import (
     fire,
@@ -37,12 +36,19 @@ def on_tool_called(
     """Set what the call sets, and let the tool be called."""
     active = state.active[event.turn]
     call = OpenCall(
-        data.id, event.turn, data.tool, data.arguments, event.seq, data.auto, point=data.point
+        data.id,
+        event.turn,
+        data.tool,
+        data.arguments,
+        event.seq,
+        data.auto,
+        hook=data.hook,
+        variable=data.variable,
     )
     state.calls = {**state.calls, data.id: call}
-    if data.point == HANDOFF:
+    if data.hook == "handoff":
         return [Record(ToolReturned(data.id, f"You have called {data.tool}."))]
-    if data.point:
+    if data.hook:
         return [call_of(active.agent, call)]
     values = state.values_of(event.turn)
     fired, _ = fire(compiled, state, event.turn, tool_call(compiled, values, data))
@@ -54,7 +60,7 @@ def on_tool_returned(
 ) -> list[Command]:
     """Give the result to the model that asked for it; other calls belong to the run or the mode."""
     call = state.calls[data.id]
-    if not (call.point or call.auto):
+    if not (call.hook or call.auto):
         return finish_call(compiled, state, event, call, data.value)
     if event.turn:
         return compiled.mode.on_hook_returned(compiled, state, event, call, data)
@@ -76,7 +82,7 @@ def on_tool_failed(
 ) -> list[Command]:
     """Tell the model why there is no result, or fail the turn if the tool is declared so."""
     call, active = state.calls.get(data.id), state.active[event.turn]
-    if call is not None and (call.point or call.auto):
+    if call is not None and (call.hook or call.auto):
         if event.turn:
             return compiled.mode.on_hook_failed(compiled, state, event, call, data)
         return run.on_hook_failed(compiled, state, event, call, data)
@@ -134,7 +140,15 @@ def _asked_for(state: State, turn: int, id_: str) -> str:
 def call_of(agent: str, call: OpenCall) -> CallTool:
     """Return the command that performs a call, with the answers it has had."""
     return CallTool(
-        call.id, agent, call.turn, call.tool, call.arguments, call.seq, call.answers, call.point
+        call.id,
+        agent,
+        call.turn,
+        call.tool,
+        call.arguments,
+        call.seq,
+        call.answers,
+        call.hook,
+        call.variable,
     )
 
 

@@ -7,7 +7,7 @@ from weft.engine.commands import Command
 from weft.engine.compiled import CompiledWorkflow, Values
 from weft.engine.events import Event, ToolFailed, ToolReturned
 from weft.engine.state import Activation, OpenCall, State
-from weft.engine.turn.hook_points import COMPUTED, TRIGGER, PointCall, called, open_point
+from weft.engine.turn.hook_points import HookFunction, hook_label, open_hook, record_hook
 from weft.engine.variables import computed
 from weft.engine.variables.access import value_error
 from weft.engine.variables.triggers import Writes, answered, fire
@@ -45,31 +45,30 @@ def take_result(
     active = close_hook(state, event, call)
     values = state.values_of(event.turn)
     writes: Writes = ()
-    if call.point.startswith(COMPUTED):
-        name = call.point.removeprefix(COMPUTED)
+    name = call.variable
+    if call.hook == "computed":
         computed.clear(state, event.turn, name)
         error = value_error(compiled, values, name, data.value)
         if error is not None:
             return HookResult(active, [], values, f"{call.tool}: {error}")
         writes = computed.result(values, name, data.value)
-    elif call.point.startswith(TRIGGER):
-        name = call.point.removeprefix(TRIGGER)
+    elif call.hook == "trigger":
         writes = answered(compiled, values, name, call.tool, data.value)
     elif data.value is not None and active.stage in ("reply", "sending"):
         edit = cast("Mapping[str, Json]", data.value)
         active = active.replace(edits=(*active.edits, {**edit, "by": call.tool}))
     fired, seen = fire(compiled, state, event.turn, writes)
-    return HookResult(active.replace(at=active.at + 1), fired, seen)
+    return HookResult(active.replace(hook_index=active.hook_index + 1), fired, seen)
 
 
 def failure_of(
-    call: OpenCall, hooks: tuple[PointCall, ...], at: int, data: ToolFailed
+    call: OpenCall, hooks: tuple[HookFunction, ...], at: int, data: ToolFailed
 ) -> HookFailure | None:
     """Return the failure of a turn whose function has failed; None if the turn continues."""
-    is_computed = call.point.startswith(COMPUTED)
+    is_computed = call.hook == "computed"
     if not (is_computed or hooks[at].stops):
         return None
-    error = f"{call.tool} ({call.point}) failed: {data.error}"
+    error = f"{call.tool} ({hook_label(call.hook, call.variable)}) failed: {data.error}"
     return HookFailure(error, "source" if is_computed else "hook")
 
 
@@ -78,11 +77,11 @@ def call_computed(
 ) -> list[Command] | None:
     """Call the next function of a variable whose inputs have changed; None if there is none."""
     due = computed.next_function(compiled.computed, state, active.number)
-    return None if due is None else open_point(state, active, due[1])
+    return None if due is None else open_hook(state, active, due[1])
 
 
 def resume_hook(
-    compiled: CompiledWorkflow, state: State, active: Activation, hooks: tuple[PointCall, ...]
+    compiled: CompiledWorkflow, state: State, active: Activation, hooks: tuple[HookFunction, ...]
 ) -> list[Command]:
     """Return the call that a turn waits for, where a journal was cut before it."""
     waiting = [id_ for id_ in active.missing if id_ not in state.calls]
@@ -92,5 +91,5 @@ def resume_hook(
         due = computed.next_function(compiled.computed, state, active.number)
         hooks = () if due is None else (due[1],)
     else:
-        hooks = hooks[active.at :]
-    return [called(waiting[0], hook, active.number) for hook in hooks[:1]]
+        hooks = hooks[active.hook_index :]
+    return [record_hook(waiting[0], hook, active.number) for hook in hooks[:1]]

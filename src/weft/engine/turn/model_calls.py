@@ -17,7 +17,6 @@ from weft.engine.events import (
     TurnFailed,
 )
 from weft.engine.state import Activation, Message, State
-from weft.engine.turn.hook_points import HANDOFF
 from weft.engine.turn.offered import offered_tools
 from weft.engine.variables.triggers import fire, model_failed
 
@@ -79,7 +78,7 @@ def _tool_event(
         if active.fork:
             told = "you work side by side with others: what comes after you is settled"
             return ToolFailed(request.id, told, "refused")
-        return ToolCalled(request.id, request.tool, request.arguments, point=HANDOFF)
+        return ToolCalled(request.id, request.tool, request.arguments, hook="handoff")
     offered = offered_tools(state, rules.servers) if state.offered else {}
     if request.tool in offered:
         return ToolCalled(request.id, request.tool, request.arguments)

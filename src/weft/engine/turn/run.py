@@ -1,5 +1,8 @@
 """The run itself, which is turn 0: its start, its preparation, its timers and its end."""
 
+from collections.abc import Mapping
+from typing import Final
+
 from pydantic_core import to_json
 
 from weft.engine.commands import Command, Fetch, Record
@@ -22,9 +25,10 @@ from weft.engine.events import (
     TurnFailed,
     VariableSet,
 )
+from weft.engine.events.calls import HookPoint
 from weft.engine.spent import Spent
 from weft.engine.state import Activation, Ending, Message, OpenCall, State, Timer, without
-from weft.engine.turn.hook_points import PointCall, at_point, open_point
+from weft.engine.turn.hook_points import HookFunction, hooks_at, open_hook
 from weft.engine.turn.hooks import (
     HookFailure,
     call_computed,
@@ -36,6 +40,12 @@ from weft.engine.turn.hooks import (
 from weft.engine.variables import computed, documents
 from weft.engine.variables.triggers import fire, lifecycle, timer_expired
 from weft.engine.variables.values import persisted
+
+#: The hook points of runs with these outcomes.
+_AT_OUTCOME: Final[Mapping[Outcome, tuple[HookPoint, ...]]] = {
+    "completed": ("on_complete",),
+    "failed": ("on_fail",),
+}
 
 # -- start
 
@@ -130,9 +140,8 @@ def _missing_value(compiled: CompiledWorkflow, data: ContextFetched) -> str | No
     for origin, error in data.faults.items():
         variable = compiled.variables.get(origin)
         if variable is None or getattr(variable.source, "default", None) is None:
-            # Errors of providers, components and steps name their origin themselves.
-            return error if origin in ("board", "flow") else f"{origin} could not be read: {error}"
-    return None
+            return f"{origin} could not be read: {error}"
+    return data.error or None
 
 
 def _proceed(
@@ -144,7 +153,7 @@ def _proceed(
             computing = call_computed(compiled, state, active.replace(stage="computing"))
             if computing is not None:
                 return computing
-            return _next_hook(compiled, state, active.replace(stage="before", at=0), values)
+            return _next_hook(compiled, state, active.replace(stage="before", hook_index=0), values)
         case "settling":
             return _settle(compiled, state, active, values)
         case _:
@@ -156,17 +165,16 @@ def _next_hook(
 ) -> list[Command]:
     """Call the next function of the hook point; after the last, compute what has changed."""
     hooks = _hooks(compiled, state)
-    if active.at < len(hooks):
-        return open_point(state, active, hooks[active.at])
+    if active.hook_index < len(hooks):
+        return open_hook(state, active, hooks[active.hook_index])
     return _settle(compiled, state, active.replace(stage="settling"), values)
 
 
-def _hooks(compiled: CompiledWorkflow, state: State) -> tuple[PointCall, ...]:
+def _hooks(compiled: CompiledWorkflow, state: State) -> tuple[HookFunction, ...]:
     """Return the functions that are called before a run, or at its end."""
     if state.ending is None:
-        return at_point(compiled.points, None, *BEFORE_RUN)
-    outcome = {"completed": "on_complete", "failed": "on_fail"}.get(state.ending.outcome)
-    return at_point(compiled.points, None, "after_chat", *([outcome] if outcome else []))
+        return hooks_at(compiled.hooks, None, *BEFORE_RUN)
+    return hooks_at(compiled.hooks, None, "after_chat", *_AT_OUTCOME.get(state.ending.outcome, ()))
 
 
 def _settle(
@@ -202,10 +210,12 @@ def on_hook_failed(
 ) -> list[Command]:
     """Continue without a function, or fail with it, as is declared."""
     active = close_hook(state, event, call)
-    failure = failure_of(call, _hooks(compiled, state), active.at, data)
+    failure = failure_of(call, _hooks(compiled, state), active.hook_index, data)
     if failure is not None:
         return _fail(compiled, state, active, failure)
-    return _proceed(compiled, state, active.replace(at=active.at + 1), state.variables)
+    return _proceed(
+        compiled, state, active.replace(hook_index=active.hook_index + 1), state.variables
+    )
 
 
 def _fail(
@@ -219,9 +229,9 @@ def _fail(
     if active.stage == "settling":
         state.update(active.replace(stage="flushing"))
         return _flush(compiled, state)
-    first = len(at_point(compiled.points, None, "after_chat"))
-    at = max(active.at + 1, first) if begun.outcome == "failed" else first
-    return _next_hook(compiled, state, active.replace(at=at), state.variables)
+    first = len(hooks_at(compiled.hooks, None, "after_chat"))
+    at = max(active.hook_index + 1, first) if begun.outcome == "failed" else first
+    return _next_hook(compiled, state, active.replace(hook_index=at), state.variables)
 
 
 def resume_run(compiled: CompiledWorkflow, state: State, active: Activation) -> list[Command]:

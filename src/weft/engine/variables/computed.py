@@ -10,7 +10,7 @@ from typing import cast
 
 from weft.engine.events import VariableRefused, VariableSet
 from weft.engine.state import State
-from weft.engine.turn.hook_points import PointCall, computed_function
+from weft.engine.turn.hook_points import HookFunction, computed_function
 from weft.engine.variables.conditions import evaluate, same
 from weft.errors import ExpressionError
 from weft.findings import Json
@@ -29,7 +29,7 @@ class ComputedRules:
     dependents: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     #: Both in an order in which inputs come first.
     conditions: Mapping[str, Condition] = field(default_factory=dict[str, Condition])
-    functions: Mapping[str, PointCall] = field(default_factory=dict[str, PointCall])
+    functions: Mapping[str, HookFunction] = field(default_factory=dict[str, HookFunction])
     #: The entity variable whose document keeps a value as well.
     persist_to: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -41,7 +41,7 @@ def link_computed(variables: Mapping[str, Variable]) -> ComputedRules:
     }
     dependents: dict[str, list[str]] = {}
     conditions: dict[str, Condition] = {}
-    functions: dict[str, PointCall] = {}
+    functions: dict[str, HookFunction] = {}
     for name in _inputs_first(sources):
         source = sources[name]
         for it in source.inputs:
@@ -147,7 +147,7 @@ def mark(rules: ComputedRules, state: State, turn: int, changed: Iterable[str]) 
         state.dirty = {**state.dirty, owner: state.dirty.get(owner, frozenset()) | found}
 
 
-def next_function(rules: ComputedRules, state: State, turn: int) -> tuple[str, PointCall] | None:
+def next_function(rules: ComputedRules, state: State, turn: int) -> tuple[str, HookFunction] | None:
     """Return the first function that is to be called for a turn, or None if none is."""
     dirty = state.dirty.get(turn if turn in state.own else 0)
     if not dirty:

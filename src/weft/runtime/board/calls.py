@@ -19,7 +19,7 @@ from weft.engine.board.publishing import (
     undeclared,
 )
 from weft.engine.board.rules import SubscriptionRules, test_of
-from weft.engine.board.turn import AFTER, ENGINE, PUBLISH, inputs_of, spec_of
+from weft.engine.board.turn import inputs_of, spec_of
 from weft.engine.board.visibility import audience, may_see
 from weft.errors import RetrievalError, ToolError
 from weft.findings import Json
@@ -93,40 +93,42 @@ def plain(value: dict[str, Any]) -> dict[str, Json]:
 
 
 async def called(call: CodeCall, point: str) -> Json:
-    """Call the code of a point of an activation, and return what its event says."""
-    if point == ENGINE:
+    """Call the code of a board at a hook point, and return what its event says."""
+    if point == "engine":
         return cast("Json", await _evaluated(call))
-    if point == PUBLISH:
+    if point == "publish":
         return cast("Json", await _published(call))
     state = _state_of(call)
     ctx = eval_context(call, envelopes(inputs_of(call.active), call), state, _items(call))
     agent = call.active.agent
-    if point == AFTER:
-        made = envelopes(cast("list[JsonDraft]", call.active.result or []), call)
+    if point == "post_publish":
+        made = envelopes(call.active.drafts or [], call)
         for hook in code_of(call).hooks_of(agent, "post_publish"):
             await call.invoke(hook.name, hook.call, ctx, made)
         return None
     for hook in code_of(call).hooks_of(agent, "error"):
-        await call.invoke(hook.name, hook.call, ctx, ToolError(str(call.active.result)))
+        await call.invoke(hook.name, hook.call, ctx, ToolError(call.active.error))
     return None
 
 
 def _state_of(call: CodeCall) -> dict[str, Any]:
-    return dict(cast("Mapping[str, Any]", own_copy((call.active.fetched or {}).get("state") or {})))
+    return dict(
+        cast("Mapping[str, Any]", own_copy((call.active.board_input or {}).get("state") or {}))
+    )
 
 
 def _items(call: CodeCall) -> list[Item]:
     """Return the slice of the engine that works."""
-    fetched = cast("Mapping[str, Any]", call.active.fetched or {})
+    fetched = cast("Mapping[str, Any]", call.active.board_input or {})
     engines: list[int] = fetched.get("engines") or []
     slices: list[dict[str, Any]] = fetched.get("slices") or []
-    if call.active.at >= len(engines):
+    if call.active.engine_index >= len(engines):
         return []
-    return cast("list[Item]", own_copy(slices[engines[call.active.at]]["items"]))
+    return cast("list[Item]", own_copy(slices[engines[call.active.engine_index]]["items"]))
 
 
 async def _evaluated(call: CodeCall) -> dict[str, Json]:
-    agent, at = call.active.agent, call.active.at
+    agent, at = call.active.agent, call.active.engine_index
     function = code_of(call).engines[agent, at]
     state = _state_of(call)
     inputs = envelopes(inputs_of(call.active), call)

@@ -12,8 +12,8 @@ from weft.context.slices import ContextProvider, ContextRequest, ContextSlice, E
 from weft.engine.board.correlation import rules_of
 from weft.engine.board.publishing import dumped
 from weft.engine.board.turn import inputs_of, spec_of
+from weft.engine.events.context import BoardInput
 from weft.errors import ToolError, WeftError
-from weft.findings import Json
 from weft.runtime.board.calls import code_of, envelopes, eval_context, plain
 from weft.runtime.board.code import LinkedHook
 from weft.runtime.board.evaluation import (
@@ -27,7 +27,7 @@ from weft.spec.board import HookName
 from weft.spec.providers import MAX_ITEMS
 
 
-async def prepared(call: CodeCall) -> tuple[dict[str, Json], str]:
+async def prepared(call: CodeCall) -> tuple[BoardInput, str]:
     """Ask components and providers before an agent works; return what they gave, or a fault."""
     state: dict[str, Any] = {}
     inputs = envelopes(inputs_of(call.active), call)
@@ -35,9 +35,10 @@ async def prepared(call: CodeCall) -> tuple[dict[str, Json], str]:
     try:
         verdict = await _verdict(call, inputs, state)
         if verdict.kind != "continue":
-            return plain(
-                {"verdict": verdict.kind, "seconds": verdict.seconds, "detail": verdict.reason}
-            ), ""
+            stopped = BoardInput(
+                verdict=verdict.kind, seconds=verdict.seconds, detail=verdict.reason
+            )
+            return stopped, ""
         changed = await _inputs(call, "pre_consume", inputs, state)
         slices, engines = await _slices(call, changed, state)
         changed = await _inputs(call, "pre_evaluate", changed, state)
@@ -46,7 +47,7 @@ async def prepared(call: CodeCall) -> tuple[dict[str, Json], str]:
         if state:
             found["state"] = {k: v for k, v in state.items() if not isinstance(v, ContextSlice)}
         # What providers gave is plain already, and the most of it.
-        return {**plain(found), "slices": slices, "engines": engines}, ""
+        return cast("BoardInput", {**plain(found), "slices": slices, "engines": engines}), ""
     except _ProviderFailed as error:
         return {"slices": [error.record]}, str(error)
     except (WeftError, ValueError) as error:

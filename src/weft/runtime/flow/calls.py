@@ -23,7 +23,6 @@ from weft.engine.board.visibility import Identity
 from weft.engine.events import Usage
 from weft.engine.flow.reading import failure_of, paths_of, step_of, undone_of, work_of
 from weft.engine.flow.state import StepRun
-from weft.engine.flow.turn import STEP
 from weft.errors import ToolError, WeftError
 from weft.findings import Json
 from weft.runtime.board.reading import reader_for
@@ -86,7 +85,7 @@ def _state_from(call: CodeCall, values: Mapping[str, Json]) -> GivenState:
 def step_context(call: CodeCall, assembly: AssembledContext | None = None) -> StepContext:
     """Return what the step is given beside its state."""
     if assembly is None:
-        assembly = from_record(cast("Any", (call.active.fetched or {}).get("context")))
+        assembly = from_record(cast("Any", (step_run(call).input or {}).get("context")))
     paths = paths_of(call.workflow.compiled, call.state, call.active)
     return StepContext(
         run=call.state.run,
@@ -143,17 +142,17 @@ def board_for_step(call: CodeCall, name: str) -> BoardReader:
     )
 
 
-async def called(call: CodeCall, point: str) -> Json:
-    """Call the code of a point of an activation, and return what its event says."""
+async def called(call: CodeCall, hook: str) -> Json:
+    """Call the code of a step at a hook point, and return what its event says."""
     given, work = state_for_step(call), current_work(call)
-    if point == STEP:
+    if hook == "step":
         function = code_of(call).function(cast("FunctionWork", work))
         arguments = [given.state] if function.alone else [given.state, step_context(call)]
         name = _named(call, function)
         returned = await call.invoke(name, function.call, *arguments)
         return _result(name, given, returned)
     step = code_of(call).agent(cast("AgentWork", work))
-    name, reply = f"{type(step).__name__}.apply", cast("Mapping[str, Any]", call.active.result)
+    name, reply = f"{type(step).__name__}.apply", cast("Mapping[str, Any]", step_run(call).reply)
     response = _response(step.output_type, reply)
     assembly = step_context(call).assembly
     returned = await call.invoke(name, step.apply, given.state, response, assembly)

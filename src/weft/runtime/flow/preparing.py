@@ -22,6 +22,7 @@ from weft.context.step_context import (
     recorded,
     state_value,
 )
+from weft.engine.events.context import StepInput
 from weft.errors import ToolError, WeftError
 from weft.findings import Json
 from weft.ports.model import ChatMessage
@@ -55,7 +56,7 @@ _ROLES: Final = ("system", "user", "assistant")
 _MOST_MESSAGES: Final = 1_000
 
 
-async def prepared(call: CodeCall) -> tuple[dict[str, Json], str]:
+async def prepared(call: CodeCall) -> tuple[StepInput, str]:
     """Put together what a step is shown; return it, or what is known of the error, and a fault."""
     begun = time.perf_counter()
     try:
@@ -63,7 +64,7 @@ async def prepared(call: CodeCall) -> tuple[dict[str, Json], str]:
         assembly, context = await _assembled(call, given)
         messages = await _messages(call, given, assembly)
         found = {"messages": messages, "context": context}
-        plain = cast("dict[str, Json]", plain_json(found))
+        plain = cast("StepInput", plain_json(found))
     except (WeftError, ValueError) as error:
         return _raised(error), str(error)
     except Exception as error:  # noqa: BLE001 - what an author's object does becomes an event
@@ -72,9 +73,9 @@ async def prepared(call: CodeCall) -> tuple[dict[str, Json], str]:
     return {**plain, "ms": round((time.perf_counter() - begun) * 1000, 1)}, ""
 
 
-def _raised(error: Exception) -> dict[str, Json]:
+def _raised(error: Exception) -> StepInput:
     raised = exception_of(error)
-    return {} if raised is None else {"exception": raised}
+    return StepInput() if raised is None else StepInput(exception=raised)
 
 
 async def _assembled(

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final, cast
 
-from weft.engine.board.turn import POINTS as BOARD_POINTS
 from weft.engine.commands import CallTool
 from weft.engine.events import (
     ContextFetched,
@@ -16,8 +15,7 @@ from weft.engine.events import (
     ToolFailed,
     ToolReturned,
 )
-from weft.engine.events.calls import FailureKind
-from weft.engine.flow.turn import POINTS as STEP_POINTS
+from weft.engine.events.calls import BOARD_HOOKS, STEP_HOOKS, FailureKind
 from weft.engine.turn.offered import Offered, offered_tools
 from weft.errors import Ask, ModelError, PortError, Refuse, RetryModel, ToolError, UsageError
 from weft.findings import Json
@@ -161,11 +159,11 @@ class _ToolRun:
             restart_questions=self._questions.restart,
             mask=self._masked,
         )
-        if command.point in BOARD_POINTS:
-            return await called(self._code_call(call), command.point)
-        if command.point in STEP_POINTS:
-            return await called_step(step_call(self._code_call(call)), command.point)
-        if not command.point:
+        if command.hook in BOARD_HOOKS:
+            return await called(self._code_call(call), command.hook)
+        if command.hook in STEP_HOOKS:
+            return await called_step(step_call(self._code_call(call)), command.hook)
+        if not command.hook:
             return await run.workflow.tools.call(call)
         hook = HookInput(run.workflow, run.state, command, self._context)
         returned = await run.workflow.tools.call(replace(call, offered=hook.arguments))
@@ -179,7 +177,7 @@ class _ToolRun:
 
     def _offered_by_server(self) -> Offered | None:
         run, command = self._run, self._command
-        if not run.state.offered or command.point or not command.agent:
+        if not run.state.offered or command.hook or not command.agent:
             return None
         rules = run.workflow.compiled.agents[command.agent]
         if command.tool in rules.tools or command.tool == rules.auto_tool:
@@ -271,7 +269,7 @@ class _ToolRun:
     def _failed(self, error: Exception, kind: FailureKind) -> ToolFailed:
         """Return what the agent is told: the reason, without secrets it may quote."""
         command, told = self._command, self._masked(str(error))
-        if command.point not in STEP_POINTS:
+        if command.hook not in STEP_HOOKS:
             return ToolFailed(command.id, told, kind)
         raised = masked(cast("Json", exception_of(error)), self._secrets)
         return ToolFailed(command.id, told, kind, cast("dict[str, Json] | None", raised))

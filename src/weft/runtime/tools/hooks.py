@@ -12,7 +12,7 @@ from weft.context.history import conversation
 from weft.context.prompt import assemble
 from weft.engine.commands import CallTool
 from weft.engine.state import State
-from weft.engine.turn.hook_points import COMPUTED, SEND_HOOK, TRIGGER
+from weft.engine.turn.hook_points import SEND_HOOK
 from weft.errors import ToolError
 from weft.findings import Json
 from weft.ports.model import ChatMessage
@@ -48,7 +48,7 @@ class HookInput:
     def __init__(
         self, workflow: Workflow, state: State, command: CallTool, context: Context
     ) -> None:
-        self._point = command.point
+        self._hook = command.hook
         self._messages: list[ChatMessage] = []
         self._agent: HookAgent | None = None
         self.arguments = self._arguments(workflow, state, command, context)
@@ -56,8 +56,8 @@ class HookInput:
     def _arguments(
         self, workflow: Workflow, state: State, command: CallTool, context: Context
     ) -> dict[str, object]:
-        if self._point.startswith(COMPUTED):
-            source = workflow.spec.variables[self._point.removeprefix(COMPUTED)].source
+        if self._hook == "computed":
+            source = workflow.spec.variables[command.variable].source
             inputs = source.inputs if isinstance(source, ComputedSource) else ()
             values = state.values_of(command.turn)
             return {name: own_copy(values.get(name)) for name in inputs}
@@ -85,10 +85,10 @@ class HookInput:
             "context_variables": context,
             **_last(messages),
         }
-        if self._point == SEND_HOOK:
+        if self._hook == SEND_HOOK:
             said = about_to_say(state, command.turn)
             given |= {"message": said, "content": said}
-        if self._point.startswith(TRIGGER):
+        if self._hook == "trigger":
             values = {it: own_copy(v) for it, v in state.values_of(command.turn).items()}
             said = _spoken(state, command)
             given = {**values, "values": values, "agent": self._agent, "messages": messages}
@@ -100,10 +100,10 @@ class HookInput:
 
         Raises ToolError if it returned what it should not have.
         """
-        if self._point.startswith((COMPUTED, TRIGGER)):
+        if self._hook in ("computed", "trigger"):
             return returned
         changes: dict[str, Json] = {}
-        match self._point:
+        match self._hook:
             case "update_agent_state":
                 if isinstance(returned, str):  # as functions do that make the text anew
                     changes["system"] = returned
@@ -113,7 +113,7 @@ class HookInput:
             case "process_last_received_message":
                 if returned is not None:
                     changes |= self._of_last(returned)
-            case _ if self._point == SEND_HOOK:
+            case _ if self._hook == SEND_HOOK:
                 if returned is not None and returned != self.arguments["message"]:
                     changes["message"] = _text(returned)
             case _:

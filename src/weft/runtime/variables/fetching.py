@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final, TypeVar, cast
 
 from weft.context.segment import values_of
@@ -225,8 +226,8 @@ def _unsecret(data: EventData, hidden: Mapping[str, Json]) -> EventData:
     match data:
         case VariableSet(name=name, value=value, writer=writer):
             return VariableSet(name, masked(value, hidden), writer)
-        case ContextFetched(found=found, faults=faults, tools=tools):
-            whole = cast("list[Any]", masked(cast("Json", [found, faults, tools]), hidden))
-            return ContextFetched(*whole)
+        case ContextFetched():
+            whole = masked(cast("Json", asdict(data)), hidden)
+            return ContextFetched(**cast("dict[str, Any]", whole))
         case _:
             return data

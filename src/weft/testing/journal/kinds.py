@@ -49,7 +49,7 @@ EVERY_KIND: Final[tuple[EventData, ...]] = (
     events.OutputRefused(call=2, fault="field `total` is missing"),
     events.ToolCalled("c1", "find", ANYTHING),
     events.ToolCalled("c2", "find", {}, auto=True),
-    events.ToolCalled("c3", "hooks/audit.py:note", {}, point="before_agent"),
+    events.ToolCalled("c3", "hooks/audit.py:note", {}, hook="before_agent"),
     events.ToolReturned("c1", ANYTHING),
     events.ToolReturned("c1", None, progress=(0.5, "half of it")),
     events.ToolFailed("c2", "no such order", "refused"),
