@@ -4,27 +4,38 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from weft import errors
     from weft.app.flows import run
     from weft.app.hosts import open_host
-    from weft.errors import Ask, Refuse, RetryModel
+    from weft.engine import events
+    from weft.engine.events import Event
+    from weft.errors import AccessDenied, Ask, Refuse, RetryModel
     from weft.ports.scope import Scope
     from weft.runtime.asking import show_ui_tool, use_ui_tool
     from weft.runtime.host import Host
+    from weft.runtime.runs.live_stream import ModelRetry, TextDelta, ToolProgress
     from weft.runtime.signals import Answer, Stop, UserMessage
     from weft.runtime.tools.context_variables import Context
     from weft.runtime.tools.options import tool
 
 __all__ = [
+    "AccessDenied",
     "Answer",
     "Ask",
     "Context",
+    "Event",
     "Host",
+    "ModelRetry",
     "Refuse",
     "RetryModel",
     "Scope",
     "Stop",
+    "TextDelta",
+    "ToolProgress",
     "UserMessage",
     "__version__",
+    "errors",
+    "events",
     "open_host",
     "run",
     "show_ui_tool",
@@ -34,17 +45,24 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-#: Where each public name is defined; it is imported when it is first used.
+#: The module of each public name, which is imported when the name is first used.
 _HOMES: Final = {
+    "AccessDenied": "weft.errors",
     "Answer": "weft.runtime.signals",
     "Ask": "weft.errors",
     "Context": "weft.runtime.tools.context_variables",
+    "Event": "weft.engine.events",
     "Host": "weft.runtime.host",
+    "ModelRetry": "weft.runtime.runs.live_stream",
     "Refuse": "weft.errors",
     "RetryModel": "weft.errors",
     "Scope": "weft.ports.scope",
     "Stop": "weft.runtime.signals",
+    "TextDelta": "weft.runtime.runs.live_stream",
+    "ToolProgress": "weft.runtime.runs.live_stream",
     "UserMessage": "weft.runtime.signals",
+    "errors": "weft",
+    "events": "weft.engine",
     "open_host": "weft.app.hosts",
     "run": "weft.app.flows",
     "show_ui_tool": "weft.runtime.asking",
@@ -53,7 +71,18 @@ _HOMES: Final = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'weft' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+# Hidden from type checkers, so that they find a name that is not there.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import a public name when it is first used."""
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module 'weft' has no attribute {name!r}")
+        if name in ("errors", "events"):
+            return import_module(f"{home}.{name}")
+        return getattr(import_module(home), name)

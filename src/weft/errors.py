@@ -23,6 +23,8 @@ signals a tool may raise (not errors):  RetryModel  Refuse  Ask
 ```
 """
 
+from typing import Final
+
 from weft.findings import Finding, Json
 
 
@@ -43,7 +45,25 @@ class PackageError(DeclarationError):
 
 
 class CheckFailed(DeclarationError):
-    """A package has findings of severity error."""
+    """A package has findings of severity error; the text has the first three of them."""
+
+    #: How many findings the text has: a log keeps the text alone.
+    SHOWN: Final = 3
+
+    def __init__(self, message: str, findings: tuple[Finding, ...] = ()) -> None:
+        super().__init__(message, findings)
+        #: What cannot be done, without the findings.
+        self.message = message
+
+    def __str__(self) -> str:
+        """Return the message with the first findings, unless it is that of the only one."""
+        if [finding.message for finding in self.findings] == [self.message]:
+            return self.message
+        shown = [f"{it.place}: {it.code} {it.message}" for it in self.findings[: self.SHOWN]]
+        if not shown:
+            return self.message
+        more = len(self.findings) - len(shown)
+        return f"{self.message}: {'; '.join(shown)}" + (f" (and {more} more)" if more else "")
 
 
 class ExpressionError(WeftError):

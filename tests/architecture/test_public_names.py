@@ -15,6 +15,8 @@ ROOT = Path(__file__).parents[2]
 PUBLIC_NAMES = [
     *("Host", "Scope", "open_host", "run"),
     *("Answer", "Stop", "UserMessage"),
+    *("Event", "ModelRetry", "TextDelta", "ToolProgress", "events"),
+    *("AccessDenied", "errors"),
     *("Ask", "Context", "Refuse", "RetryModel", "show_ui_tool", "tool", "use_ui_tool"),
     "__version__",
 ]
@@ -38,6 +40,23 @@ def test_public_names_are_sorted_and_pinned():
 @pytest.mark.parametrize("name", PUBLIC_NAMES)
 def test_every_public_name_is_there(name: str):
     assert hasattr(weft, name)
+
+
+def test_dir_lists_every_public_name():
+    assert set(PUBLIC_NAMES) <= set(dir(weft))
+
+
+def test_errors_and_events_are_attributes():
+    program = "import weft; print(weft.errors.WeftError.__name__, weft.events.RunStarted.__name__)"
+    answer = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.split() == ["WeftError", "RunStarted"]
+
+
+def test_unknown_name_is_refused():
+    with pytest.raises(AttributeError, match="module 'weft' has no attribute 'opne_host'"):
+        _ = weft.opne_host  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_names_for_tests_are_pinned():

@@ -1,5 +1,8 @@
 """What artifacts, calls and activations of a board are called, where somebody gets to see it."""
 
+import pytest
+from pydantic import BaseModel
+
 from support.boards import Note, Order, Receipt, Seen, play
 from weft.board import (
     BLOCK,
@@ -11,8 +14,11 @@ from weft.board import (
     JoinSpec,
     Output,
     PrivateVisibility,
+    RecentProvider,
+    artifact,
 )
 from weft.engine.events import ArtifactPublished, Event
+from weft.errors import UsageError
 from weft.ports.scope import Scope
 
 SECRET = PrivateVisibility(agents=("nobody",))
@@ -183,3 +189,50 @@ def test_functions_of_agents_that_may_not_see_an_artifact_never_get_it():
 
     play(test)
     assert sorted(asked) == [("key", "a"), ("key", "b"), ("where", "a"), ("where", "b")]
+
+
+@artifact
+class Registered(BaseModel):
+    text: str
+
+
+def test_registered_type_is_known_to_an_older_correlation():
+    async def test(board, clock):
+        board.agent("worker").consumes(Order).with_engines(Seen().engine)
+        await board.publish(Order(number=1), correlation_id="c")
+        await board.publish(Registered(text="a"), correlation_id="c")
+        with pytest.raises(UsageError, match="text"):
+            await board.publish("Registered", {"text": 3}, correlation_id="c")
+        found, _ = await board.query_artifacts(FilterConfig(correlation_id="c"))
+        assert [it.type for it in found] == ["Registered", "Order"]
+
+    play(test)
+
+
+def test_registered_type_is_known_to_filters_and_by_name():
+    async def test(board, clock):
+        seen = Seen()
+        agent = board.agent("worker").consumes(Order)
+        agent.with_context_filter(types={"Registered"}).with_engines(seen.engine)
+        await board.publish("Registered", {"text": "a"})
+        await board.publish(Order(number=1))
+        await board.run_until_idle()
+        assert seen.texts == [["a"]]
+
+    play(test)
+
+
+@pytest.mark.parametrize("given", [RecentProvider, lambda: None, 3])
+def test_provider_that_cannot_be_called_with_a_request_is_refused(given):
+    with pytest.raises(UsageError, match=r"is a class|is not a provider"):
+        Board().agent("worker").with_context(given)
+
+
+def test_filter_is_given_whole_or_by_its_fields():
+    whole = Board().agent("worker").with_context_filter(FilterConfig(types={"Order"}), limit=3)
+    fields = Board().agent("worker").with_context_filter(types={"Order"}, limit=3)
+    assert whole.declared() == fields.declared()
+    with pytest.raises(UsageError, match="types is given beside a FilterConfig"):
+        Board().agent("worker").with_context_filter(FilterConfig(), types={"Order"})
+    with pytest.raises(UsageError, match="typos"):
+        Board().agent("worker").with_context_filter(typos={"Order"})

@@ -116,7 +116,7 @@ def test_adapters_are_swapped_without_touching_the_flow():
 def test_what_is_not_registered_is_refused():
     with pytest.raises(UsageError, match="searches the collection Library, which is not there"):
         weft.run(writing(), Draft(topic="Bees"), model=ScriptedModel([]))
-    with pytest.raises(UsageError, match="str cannot search a collection"):
+    with pytest.raises(UsageError, match="str has no method search"):
         weft.run(writing(), Draft(topic="Bees"), collections={Library: "text"})
 
 

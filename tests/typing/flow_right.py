@@ -6,7 +6,18 @@ from typing import Annotated, Any, Literal, assert_type
 
 from pydantic import BaseModel
 
-from weft.flow import Append, Path, StepOptions, Workflow, agent, is_in, not_
+import weft
+from weft.flow import (
+    Append,
+    FlowResult,
+    Path,
+    StepOptions,
+    Workflow,
+    agent,
+    is_in,
+    not_,
+    run_flow,
+)
 
 
 class Document(BaseModel):
@@ -113,3 +124,11 @@ flow.then(
     ),
 )
 assert_type(flow, Workflow[Draft])
+assert_type(weft.run(flow, Draft()), FlowResult[Draft])
+assert_type(weft.run(flow, {"topic": "bees"}).output, Draft)
+assert_type(weft.run(flow.build(), Draft()), FlowResult[Any])
+
+
+async def run() -> None:
+    assert_type(await run_flow(flow, Draft()), FlowResult[Draft])
+    assert_type((await run_flow(flow, {"topic": "bees"})).output, Draft)

@@ -4,7 +4,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from weft.flow import Workflow, agent
+import weft
+from weft.flow import Workflow, agent, run_flow
 
 
 class Document(BaseModel):
@@ -63,3 +64,12 @@ flow.finally_(write_other)  # error
 flow.rejoin_main_flow()  # error
 Workflow.create("Review", Draft(topic=""))  # error
 Workflow.create("Review", dict)  # error
+weft.run(flow, Other())  # error
+typo = weft.run(flow, Draft()).output.tpic  # error
+typo = weft.run(flow, {"topic": "bees"}).output.tpic  # error
+weft.opne_host()  # error
+
+
+async def run() -> None:
+    await run_flow(flow, Other())  # error
+    _ = (await run_flow(flow, Draft())).output.tpic  # error

@@ -7,19 +7,20 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast, overload
+from typing import Any, Final, Generic, TypeAlias, TypeVar, cast, overload
 
 from pydantic import BaseModel, ValidationError
 
 from weft.app.folders import LOCAL
 from weft.app.hosts import Adapters, open_code_host, open_host
+from weft.dsl.flow import WorkflowBuilder
 from weft.dsl.objects import LocalObjects, kept_objects
 from weft.engine.events import Event, Outcome
 from weft.engine.rows import RequestRow
 from weft.engine.state import State
 from weft.engine.variables.triggers import dig
 from weft.errors import RunError, ToolError, UsageError
-from weft.findings import Finding, Json
+from weft.findings import Json
 from weft.ports.clock import Clock
 from weft.ports.model import Model
 from weft.ports.scope import Scope
@@ -33,36 +34,14 @@ from weft.spec.workflow import WorkflowSpec
 _log: Final = logging.getLogger("weft.flow")
 
 StateT = TypeVar("StateT")
+S = TypeVar("S", bound=BaseModel)
 
 #: Answers a question to a person.
 AnswerPerson: TypeAlias = Callable[[RequestRow], Json]
 
 
-class FlowProgram(Protocol):
-    """A flow as the builder has it: it can be built, and knows what only this process has."""
-
-    @property
-    def objects(self) -> LocalObjects:
-        """What a spec cannot name so that another process finds it."""
-        ...
-
-    @property
-    def state_type(self) -> type[BaseModel] | None:
-        """The class of its state."""
-        ...
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What the last build has found that keeps nothing from running."""
-        ...
-
-    def build(self) -> WorkflowSpec:
-        """Return it as a spec."""
-        ...
-
-
 #: A flow that is built, or that can be.
-AnyFlow: TypeAlias = FlowProgram | WorkflowSpec
+AnyFlow: TypeAlias = WorkflowBuilder[S] | WorkflowSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +62,7 @@ class FlowResult(Generic[StateT]):
 
 @asynccontextmanager
 async def open_flow(
-    flow: AnyFlow,
+    flow: AnyFlow[Any],
     *,
     workspace: str | Path | None = None,
     journal: str | Path | None = None,
@@ -112,8 +91,32 @@ async def open_flow(
         yield host
 
 
+@overload
 async def run_flow(
-    flow: AnyFlow,
+    flow: WorkflowBuilder[S],
+    state: S | Mapping[str, Any] | None = None,
+    *,
+    workspace: str | Path | None = None,
+    journal: str | Path | None = None,
+    model: str | Model | None = None,
+    collections: Adapters | None = None,
+    answer: AnswerPerson | None = None,
+    clock: Clock | None = None,
+) -> FlowResult[S]: ...
+@overload
+async def run_flow(
+    flow: WorkflowSpec,
+    state: BaseModel | Mapping[str, Any] | None = None,
+    *,
+    workspace: str | Path | None = None,
+    journal: str | Path | None = None,
+    model: str | Model | None = None,
+    collections: Adapters | None = None,
+    answer: AnswerPerson | None = None,
+    clock: Clock | None = None,
+) -> FlowResult[Any]: ...
+async def run_flow(
+    flow: AnyFlow[Any],
     state: BaseModel | Mapping[str, Any] | None = None,
     *,
     workspace: str | Path | None = None,
@@ -131,7 +134,7 @@ async def run_flow(
     spec, _ = _parts(flow)
     kind = type(state) if isinstance(state, BaseModel) else None
     if not isinstance(flow, WorkflowSpec):
-        kind = flow.state_type or kind
+        kind = flow.state_type
     values = _values(spec, kind, state)
     opened = open_flow(
         flow,
@@ -182,7 +185,7 @@ async def _next_event(host: Host, run: str, after: int) -> None:
                 return
 
 
-def _parts(flow: AnyFlow) -> tuple[WorkflowSpec, LocalObjects]:
+def _parts(flow: AnyFlow[Any]) -> tuple[WorkflowSpec, LocalObjects]:
     if isinstance(flow, WorkflowSpec):
         spec, objects = flow, kept_objects(flow)
     elif callable(getattr(flow, "build", None)):
@@ -253,17 +256,28 @@ def run(
 ) -> State: ...
 @overload
 def run(
-    workflow: AnyFlow,
-    message: StateT,
+    workflow: WorkflowBuilder[S],
+    message: S | Mapping[str, Any] | None = None,
     *,
     workspace: str | Path | None = None,
     model: str | Model | None = None,
     journal: str | Path | None = None,
     answer: AnswerPerson | None = None,
     collections: Adapters | None = None,
-) -> FlowResult[StateT]: ...
+) -> FlowResult[S]: ...
+@overload
 def run(
-    workflow: str | AnyFlow,
+    workflow: WorkflowSpec,
+    message: BaseModel | Mapping[str, Any] | None = None,
+    *,
+    workspace: str | Path | None = None,
+    model: str | Model | None = None,
+    journal: str | Path | None = None,
+    answer: AnswerPerson | None = None,
+    collections: Adapters | None = None,
+) -> FlowResult[Any]: ...
+def run(
+    workflow: str | AnyFlow[Any],
     message: Any = None,
     *,
     workspace: str | Path | None = None,

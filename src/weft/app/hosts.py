@@ -172,11 +172,6 @@ def retrievers_of(collections: Adapters | None, others: Retrievers | None = None
     """Return the adapters of collections: those given, then others."""
     registry = RetrieverRegistry(others)
     for collection, adapter in (collections or {}).items():
-        if not callable(getattr(adapter, "search", None)):
-            raise UsageError(
-                f"{type(adapter).__name__} cannot search a collection",
-                hint="give an object with `async def search(self, query, *, top_k, ...)`",
-            )
         registry.register(collection, adapter)
     return registry
 

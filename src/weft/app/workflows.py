@@ -127,8 +127,7 @@ def _refuse_errors(name: str, spec: WorkflowSpec) -> None:
     """Raise CheckFailed if something keeps a workflow from running."""
     errors = tuple(finding for finding in check(Subject(spec)) if finding.severity == "error")
     if errors:
-        told = "; ".join(f"{finding.place}: {finding.message}" for finding in errors)
-        raise CheckFailed(f"{name} cannot run: {told}", errors)
+        raise CheckFailed(f"{name} cannot run", errors)
 
 
 def _look(folder: Path) -> Look:

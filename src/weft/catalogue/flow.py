@@ -29,7 +29,7 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         code="FLOW003",
-        severity="warning",
+        severity="error",
         title="Flow has no steps",
         why="A run of it ends as soon as it has begun.",
         fix="Add steps: `start_with` in code, `steps` in flow.json.",

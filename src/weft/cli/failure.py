@@ -7,7 +7,14 @@ from pathlib import Path
 from shlex import quote
 from typing import Final
 
-from weft.errors import DeclarationError, RetrievalError, SetupError, UsageError, WeftError
+from weft.errors import (
+    CheckFailed,
+    DeclarationError,
+    RetrievalError,
+    SetupError,
+    UsageError,
+    WeftError,
+)
 from weft.findings import Finding
 
 
@@ -98,6 +105,8 @@ def failure_of(error: WeftError | OSError) -> Failure:
             # What may be better next time is not for the one who asks to change.
             outcome = Exit.SETUP if error.retryable else Exit.USAGE
             return Failure(outcome, str(error), hint=(hint,))
+        case CheckFailed() if error.findings:
+            return Failure(Exit.FAILED, error.message, findings=error.findings)
         case DeclarationError() if error.findings:
             return Failure(Exit.FAILED, str(error), findings=error.findings)
         case OSError():

@@ -1,6 +1,6 @@
 """The builder of boards: the same spec as board.json, agents.json and tools.json say."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from functools import partial
@@ -16,6 +16,7 @@ from weft.dsl.board_parts import (
     PartT,
     TypeNames,
     seconds,
+    takes,
     tool_of,
     valid,
 )
@@ -26,6 +27,7 @@ from weft.spec import providers
 from weft.spec.agents import Agent, PromptSection
 from weft.spec.board import PUBLIC, Visibility
 from weft.spec.orchestrator import Orchestrator
+from weft.spec.part import Part
 from weft.spec.providers import FilterConfig, Provider
 from weft.spec.tools import AgentTool
 from weft.spec.workflow import WorkflowSpec
@@ -58,6 +60,9 @@ class BoardBuilder:
     def build(self) -> WorkflowSpec:
         """Return the board as a spec. Raises UsageError if something does not fit together."""
         agents = list(self.agents.values())
+        declared = tuple(agent.declared() for agent in agents)
+        for name in _type_names(declared):
+            self.types.add_registered(name)
         return valid(
             WorkflowSpec,
             orchestrator=Orchestrator(workflow_name=self.name),
@@ -66,7 +71,7 @@ class BoardBuilder:
             board=valid(
                 spec.Board,
                 artifacts=tuple(self.types.declared()),
-                agents=tuple(it.declared() for it in agents),
+                agents=declared,
                 components=tuple(self.components),
                 **self.options,
             ),
@@ -87,6 +92,8 @@ class BoardBuilder:
 
     def provider(self, it: Any, label: str) -> Provider:  # noqa: ANN401 - a provider of any kind
         """Return a provider as the spec has it; one written in Python is referred to."""
+        if isinstance(it, type):
+            raise UsageError(f"{it.__name__} is a class", hint=f"give an object: {it.__name__}()")
         declare = getattr(it, "declared", None)
         if declare is not None:
             inner, named = (
@@ -94,9 +101,10 @@ class BoardBuilder:
                 partial(self.objects.name, label=label),
             )
             return cast("Provider", declare(inner, named))
-        if not callable(it):
+        if not callable(it) or not takes(it, 1):
             raise UsageError(
-                f"{it!r} is no provider", hint="give an object with async __call__(request)"
+                f"{it!r} is not a provider: it cannot be called with a request",
+                hint="give a function (request), or an object with async __call__(self, request)",
             )
         name, options = self.objects.refer(it, label)
         return valid(providers.CustomProvider, provider=name, options=options)
@@ -124,6 +132,21 @@ class BoardBuilder:
     def add_component(self, it: Any) -> None:  # noqa: ANN401
         """Let a component see all artifacts and all agents of the board."""
         self.components.append(self.component(it, "", _BOARD_HOOKS))
+
+
+def _type_names(part: object) -> Iterator[str]:
+    """Yield the types that subscriptions, publications and filters name."""
+    match part:
+        case spec.Publication():
+            yield part.type
+        case spec.Subscription() | FilterConfig():
+            yield from part.types
+        case _:
+            pass
+    inner = part if isinstance(part, tuple) else getattr(part, "__dict__", {}).values()
+    for value in cast("Iterable[object]", inner):
+        if isinstance(value, tuple | Part):
+            yield from _type_names(cast("object", value))
 
 
 def _is_written(it: object, hook: str) -> bool:
@@ -258,15 +281,23 @@ class AgentBuilder:
 
     def with_context_filter(
         self,
-        *,
         filters: FilterConfig | None = None,
+        *,
         limit: int | None = None,
         include_state_keys: Iterable[str] | None = None,
+        **fields: Any,  # noqa: ANN401 - of FilterConfig
     ) -> Self:
-        """Show the agent the artifacts that a filter lets through."""
+        """Show the agent the artifacts that a filter lets through.
+
+        It is a `FilterConfig`, or its fields: `with_context_filter(types={"Invoice"})`.
+        """
+        if filters is not None and fields:
+            raise UsageError(
+                f"{', '.join(fields)} is given beside a FilterConfig", hint="put it into the filter"
+            )
         self._said["context"] = valid(
             providers.FilteredProvider,
-            filters=filters or FilterConfig(),
+            filters=filters if filters is not None else valid(FilterConfig, **fields),
             limit=limit,
             include_state_keys=include_state_keys or (),
         )

@@ -1,9 +1,11 @@
 """Parts of boards as a program writes them: types, joins, batches, engines."""
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, TypeVar
+from weakref import WeakSet
 
 from pydantic import BaseModel, ValidationError
 
@@ -32,7 +34,12 @@ def artifact(model: ModelT) -> ModelT:
             hint="decorate a class of pydantic.BaseModel",
         )
     setattr(model, ARTIFACT_MARK, True)
+    _REGISTERED.add(model)
     return model
+
+
+#: Every class that is marked as a type of artifacts, for as long as there is the class.
+_REGISTERED: Final[WeakSet[type[BaseModel]]] = WeakSet()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,14 @@ class TypeNames:
         if model not in self._classes:
             self._classes.append(model)
 
+    def add_registered(self, name: str) -> None:
+        """Let the class marked with @artifact that has a name be a type, if it is the only one."""
+        if any(name in (it.__name__, qualified_name(it)) for it in self._classes):
+            return
+        found = [it for it in _REGISTERED if name in (it.__name__, qualified_name(it))]
+        if len(found) == 1:
+            self.add(found[0])
+
     def name(self, model: type[BaseModel]) -> str:
         """Return what a class is called on the board."""
         alike = [it for it in self._classes if it.__name__ == model.__name__]
@@ -107,6 +122,7 @@ class TypeNames:
 
     def resolve(self, name: str) -> str:
         """Return the type a name means. Raises UsageError if there is none, or several."""
+        self.add_registered(name)
         names = {self.name(it): it for it in self._classes}
         if name in names:
             return name
@@ -149,3 +165,14 @@ def tool_of(objects: LocalObjects, agent: str, function: Callable[..., Any]) -> 
 def seconds(span: timedelta | float) -> float:
     """Return a time in seconds."""
     return span.total_seconds() if isinstance(span, timedelta) else float(span)
+
+
+def takes(function: Callable[..., Any], count: int) -> bool:
+    """Tell whether something can be called with so many arguments; what is unknown may be."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except ValueError:
+        return True  # a function of C that does not say
+    except TypeError:
+        return False
+    return True

@@ -7,8 +7,9 @@ from pydantic import BaseModel
 
 from weft.check.run import check
 from weft.check.subject import Subject
-from weft.dsl.flow_step import Configure, Path, PathFunction, Steps, built_path
+from weft.dsl.flow_step import Configure, Path, PathFunction, Steps, failure_path
 from weft.dsl.flow_work import Shared, StepLike, declared_agent
+from weft.dsl.objects import LocalObjects
 from weft.dsl.refusals import failed, made, refusal
 from weft.dsl.state_type import StateTypes, require_class
 from weft.findings import Finding, is_error
@@ -50,7 +51,7 @@ class WorkflowBuilder(Steps[S], Generic[S]):
 
     def on_failure(self, path: "PathFunction[S]") -> Self:
         """Say what is done before a run ends as failed."""
-        self._said["on_failure"] = built_path(Path[S](self._shared), path)
+        self._said["on_failure"] = failure_path(Path[S](self._shared), path)
         return self
 
     def finally_(
@@ -90,6 +91,16 @@ class WorkflowBuilder(Steps[S], Generic[S]):
             raise refusal("FLOW034", fact, "give the variable another name")
         self._variables |= variables
         return self
+
+    @property
+    def objects(self) -> LocalObjects:
+        """The objects that the flow refers to and that only this process has."""
+        return self._shared.objects
+
+    @property
+    def state_type(self) -> type[S]:
+        """The class of its state."""
+        return self._state
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -47,6 +47,8 @@ class ContextBuilder(Generic[S]):
 
     def from_literal(self, text: str, *, max_tokens: int | None = None) -> Self:
         """Show a fixed text."""
+        if not text.strip():
+            raise refusal("FLOW034", "the literal text is empty", "write a text, or leave it out")
         return self._add(made(LiteralIngredient, text=text, max_tokens=max_tokens))
 
     def from_history(

@@ -212,6 +212,14 @@ def built_path(steps: "Path[S]", path: "Callable[..., object]") -> spec.Path:
     return made(spec.Path, steps=steps.nodes(), ends=steps.ends)
 
 
+def failure_path(steps: "Path[S]", path: "Callable[..., object]") -> spec.Path:
+    """Return the path that a function writes; refuse one that does nothing about the failure."""
+    built = built_path(steps, path)
+    if not built.steps and not built.ends:
+        raise refusal("FLOW004", "on_failure has no steps", "add a step, or leave it out", of=path)
+    return built
+
+
 def addressee(name: str) -> str:
     """Return who is asked: a name alone is that of a role."""
     return name if ":" in name else f"role:{name}"
@@ -264,7 +272,7 @@ class StepOptions(Generic[S]):
 
     def on_failure(self, path: "Callable[[Path[S]], object]") -> Self:
         """Say what is done when the step has failed for good; then the run fails."""
-        self._said["on_failure"] = built_path(Path[S](self._shared), path)
+        self._said["on_failure"] = failure_path(Path[S](self._shared), path)
         return self
 
     def validate_state(self, condition: Test[S], message: str = "") -> Self:

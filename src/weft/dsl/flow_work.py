@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from weft.dsl.board_parts import tool_of
+from weft.dsl.board_parts import takes, tool_of
 from weft.dsl.objects import LocalObjects
 from weft.dsl.refusals import made, refusal
 from weft.dsl.selectors import Selector, path_of
@@ -118,6 +118,10 @@ class Shared:
     def _agent_step(self, it: Any, step: str) -> spec.AgentWork:  # noqa: ANN401
         kind: type = it if isinstance(it, type) else type(it)
         _require_made(it)
+        missing: list[str] = sorted(getattr(kind, "__abstractmethods__", ()))
+        if missing:
+            fact = f"{kind.__name__} does not define {', '.join(missing)}"
+            raise refusal("FLOW011", fact, "write it: a step of an agent needs all three methods")
         declared = made(
             Agent,
             agent_name=kind.__name__,
@@ -175,14 +179,14 @@ def _require_step(it: Any) -> None:  # noqa: ANN401
         raise refusal("FLOW011", f"{it!r} is no step", _STEP_HINT)
     _require_made(it)
     own = 1 if is_class else 0
-    if not (_takes(run, 1 + own) or _takes(run, 2 + own)):
+    if not (takes(run, 1 + own) or takes(run, 2 + own)):
         fact = f"{it!r} takes neither (state) nor (state, context)"
         raise refusal("FLOW011", fact, _STEP_HINT, of=run)
 
 
 def _require_made(it: object) -> None:
     """Refuse a class that needs arguments: nobody would give them."""
-    if isinstance(it, type) and not _takes(it, 0):
+    if isinstance(it, type) and not takes(it, 0):
         hint = f"give an object: {it.__name__}(...)"
         raise refusal("FLOW011", f"{it.__name__} cannot be made without arguments", hint)
 
@@ -190,14 +194,3 @@ def _require_made(it: object) -> None:
 def _own_call(kind: type) -> object:
     """Return what calling an object of a class does; every class itself can be called."""
     return next((vars(it)["__call__"] for it in kind.__mro__ if "__call__" in vars(it)), None)
-
-
-def _takes(function: Callable[..., Any], count: int) -> bool:
-    """Tell whether something can be called with so many arguments; what is unknown may be."""
-    try:
-        inspect.signature(function).bind(*range(count))
-    except ValueError:
-        return True  # a function of C that does not say
-    except TypeError:
-        return False
-    return True

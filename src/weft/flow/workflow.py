@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 from pydantic import BaseModel
 
 from weft.dsl.flow import WorkflowBuilder
-from weft.dsl.objects import LocalObjects, keep_objects
+from weft.dsl.objects import keep_objects
 from weft.errors import UsageError
 from weft.packages.writer import write_package
 from weft.spec.workflow import WorkflowSpec
@@ -22,16 +22,6 @@ class Workflow(WorkflowBuilder[S], Generic[S]):
     def create(cls, name: str, state: type[T], *, description: str = "") -> "Workflow[T]":
         """Begin a workflow whose steps share a state: go on with `start_with`."""
         return Workflow(name, state, description=description)
-
-    @property
-    def objects(self) -> LocalObjects:
-        """What the flow refers to and only this process has."""
-        return self._shared.objects
-
-    @property
-    def state_type(self) -> type[S]:
-        """The class of its state."""
-        return self._state
 
     def build(self) -> WorkflowSpec:
         """Return the spec: the same that package files give. It runs here as the flow itself does.

@@ -52,7 +52,15 @@ _HOMES: Final = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'weft.testing' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+# Hidden from type checkers, so that they find a name that is not there.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import a public name when it is first used."""
+        if name not in _HOMES:
+            raise AttributeError(f"module 'weft.testing' has no attribute {name!r}")
+        return getattr(import_module(_HOMES[name]), name)

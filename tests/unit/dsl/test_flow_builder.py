@@ -457,10 +457,23 @@ def test_a_wrong_field_is_told_with_what_was_meant():
     assert second.hint == ('did you mean "score"?',)
 
 
-def test_a_flow_without_steps_builds_with_a_warning():
-    workflow = Workflow.create("Review", Draft)
-    workflow.build()
-    assert [it.code for it in workflow.findings] == ["FLOW003"]
+def test_flow_without_steps_is_refused():
+    with pytest.raises(CheckFailed, match="FLOW003 the flow has no steps"):
+        Workflow.create("Review", Draft).build()
+
+
+def test_message_has_the_first_three_findings():
+    flow = Workflow.create("Review", Draft).start_with(write)
+    for number in range(5):
+        flow.then(write, name=f"again_{number}")
+        flow.then(agent(f"Nobody{number}"))
+    with pytest.raises(CheckFailed) as caught:
+        flow.build()
+    text = str(caught.value)
+    assert text.startswith("the workflow Review has 5 errors and cannot run: ")
+    assert text.count("FLOW0") == 3
+    assert text.endswith("(and 2 more)")
+    assert caught.value.message == "the workflow Review has 5 errors and cannot run"
 
 
 def everything() -> Workflow[Draft]:

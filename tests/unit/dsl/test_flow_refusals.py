@@ -47,7 +47,15 @@ def critic(output):
 
         def user_prompt(self, state): ...
 
+        def apply(self, state, response, assembly): ...
+
     return Critic
+
+
+class Unfinished(AgentStep[Draft]):
+    def system_prompt(self): ...
+
+    def user_prompt(self, state): ...
 
 
 PATH = "a path is a function"
@@ -88,6 +96,18 @@ TOPIC = Variable.model_validate({"type": "str", "source": {"type": "static", "va
             "NAME003",
             'two agents are called "Critic", with other output types',
             lambda: begun().then(critic(Draft)).then(critic(Plain), name="again"),
+        ),
+        ("FLOW011", "Unfinished does not define apply", lambda: begun().then(Unfinished)),
+        ("FLOW004", "on_failure has no steps", lambda: begun().on_failure(lambda p: p)),
+        (
+            "FLOW004",
+            "on_failure has no steps",
+            lambda: begun().then(check, lambda o: o.on_failure(lambda p: p)),
+        ),
+        (
+            "FLOW034",
+            "the literal text is empty",
+            lambda: begun().then(check, lambda o: o.with_context(lambda c: c.from_literal(" "))),
         ),
         ("FLOW011", "'check' is no step", lambda: begun().then("check")),
         ("FLOW011", "is no step", lambda: begun().then(Plain)),

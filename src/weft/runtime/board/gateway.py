@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 
 from weft.context.slices import Envelope
 from weft.engine.board.correlation import rules_of
+from weft.engine.board.publishing import JsonDraft
 from weft.engine.board.rows import Letter
 from weft.engine.board.visibility import Identity, denial
 from weft.engine.events import ArtifactPublished, BatchesFlushed, Event, RunStarted
@@ -19,7 +20,7 @@ from weft.ports.board import ArtifactQuery, Consumption, StoredArtifact
 from weft.ports.scope import Scope
 from weft.runtime.arguments import require_scope, require_text, require_user
 from weft.runtime.board.collecting import Collector, last_run, open_run
-from weft.runtime.board.publish import Offer, Publication, event_of, judged
+from weft.runtime.board.publish import Offer, Publication, event_of, validate_offer
 from weft.runtime.board.reading import reader_for
 from weft.runtime.gateway import Gateway
 from weft.runtime.models.comparing import require_embeddings
@@ -111,19 +112,19 @@ class BoardGateway(Gateway):
         require_text(workflow=workflow, model=model)
         linked = await self._workflows.named(workflow)
         offer = Offer(type, payload, tags, visibility, correlation, partition, id, agent)
-        judged(linked, offer)
+        draft = validate_offer(linked, offer)
         self._require_models(linked, model, scope)
         if not id:
-            return await self._publish(linked, offer, scope, model)
+            return await self._publish(linked, offer, draft, scope, model)
         key = (scope.app, f"{linked.name} {id}")
         async with self._beginning.setdefault(key, asyncio.Lock()):  # An id counts once.
             there = await self._named(linked.name, id, scope)
             if there is not None:
                 return Publication(id, there.run, there.artifact.correlation)
-            return await self._publish(linked, offer, scope, model)
+            return await self._publish(linked, offer, draft, scope, model)
 
     async def _publish(
-        self, linked: Workflow, offer: Offer, scope: Scope, model: str | None
+        self, linked: Workflow, offer: Offer, draft: JsonDraft, scope: Scope, model: str | None
     ) -> Publication:
         name = offer.correlation or self._clock.new_id()
         offer = offer._replace(id=offer.id or self._clock.new_id())
@@ -133,9 +134,9 @@ class BoardGateway(Gateway):
                 async with self._beginning.setdefault((scope.app, name), asyncio.Lock()):
                     run, there = await open_run(self._journal, scope.app, name)
                     if not there:
-                        await self._begin_board(run, linked, offer, scope, name, model)
+                        await self._begin_board(run, linked, offer, draft, scope, name, model)
                 if there:
-                    await self._add(run, linked.name, offer, scope)
+                    await self._add(run, linked, offer, draft, scope)
             except (StoreConflict, _Begun):  # Another process has begun or ended it meanwhile.
                 continue
             return Publication(offer.id, run, name)
@@ -146,13 +147,14 @@ class BoardGateway(Gateway):
         run: str,
         linked: Workflow,
         offer: Offer,
+        draft: JsonDraft,
         scope: Scope,
         correlation: str,
         model: str | None,
     ) -> None:
         user = scope.user or ""
         await require_completed(self._journal, linked, scope)
-        made = await self._event_of(linked, offer, scope)
+        made = await self._event_of(linked, offer, draft, scope)
         begun = await self._board_start(linked, scope, model, correlation=correlation)
         actor = f"user:{user}"
         new = (NewEvent(actor, begun), NewEvent(actor, made))
@@ -162,9 +164,12 @@ class BoardGateway(Gateway):
             raise _Begun from taken
         self._follow(scope, events, made)
 
-    async def _event_of(self, workflow: Workflow, offer: Offer, scope: Scope) -> ArtifactPublished:
+    async def _event_of(
+        self, workflow: Workflow, offer: Offer, draft: JsonDraft, scope: Scope
+    ) -> ArtifactPublished:
+        user = scope.user or ""
         return await event_of(
-            workflow, offer, app=scope.app, user=scope.user or "", ports=self._code_ports
+            workflow, offer, draft, app=scope.app, user=user, ports=self._code_ports
         )
 
     async def _board_start(
@@ -189,23 +194,24 @@ class BoardGateway(Gateway):
             schedule=schedule,
         )
 
-    async def _add(self, run: str, workflow: str, offer: Offer, scope: Scope) -> None:
+    async def _add(
+        self, run: str, linked: Workflow, offer: Offer, draft: JsonDraft, scope: Scope
+    ) -> None:
         """Put an artifact into a run that is there."""
         opened = await self._open(run, Scope(scope.app))
-        if opened.workflow.name != workflow:
+        if opened.workflow.name != linked.name:
             raise UsageError(
-                f"the correlation {run} belongs to {opened.workflow.name}, not to {workflow}",
+                f"the correlation {run} belongs to {opened.workflow.name}, not to {linked.name}",
                 hint="choose another correlation",
             )
-        if offer.type not in opened.workflow.types.schemas:
-            raise UsageError(
-                f"the correlation began before the board had the type {offer.type}",
-                hint="publish it without that correlation, or add the type before the first one",
-            )
+        # A run keeps the board as it was when it began. A type that is newer is valid as the board
+        # has it now, and wakes no agent of the run.
+        if opened.workflow is not linked and offer.type in opened.workflow.types.schemas:
+            draft = validate_offer(opened.workflow, offer)
         if _is_published(opened.state, offer):
             return
         user = scope.user or ""
-        made = await self._event_of(opened.workflow, offer, scope)
+        made = await self._event_of(opened.workflow, offer, draft, scope)
         new = (NewEvent(f"user:{user}", made),)
         events = await self._write_all(
             opened, new, lambda state: _is_open(state) and not _is_published(state, offer)

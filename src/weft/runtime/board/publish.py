@@ -49,8 +49,8 @@ class Offer(NamedTuple):
     agent: str = ""
 
 
-def judged(workflow: Workflow, offer: Offer) -> JsonDraft:
-    """Return what is offered as a draft. Raises UsageError with the field that does not fit."""
+def validate_offer(workflow: Workflow, offer: Offer) -> JsonDraft:
+    """Return what is offered as a draft. Raises UsageError naming the field that is wrong."""
     _require_board(workflow)
     try:
         tags = name_list(offer.tags)
@@ -147,13 +147,14 @@ def _require_consumer(workflow: Workflow, offer: Offer) -> None:
 async def event_of(
     workflow: Workflow,
     offer: Offer,
+    draft: JsonDraft,
     *,
     app: str,
     user: str,
     ports: CodePorts,
 ) -> ArtifactPublished:
     """Return the event of what is published. Raises UsageError if it may not be."""
-    draft = judged(workflow, offer)
+    draft = {**draft, "id": offer.id}
     call = CodeCall(ports, workflow, State("", app=app), Call(""))
     try:
         draft = await consulted(call, "", draft)

@@ -168,7 +168,12 @@ def _taken(call: Callable[..., Any]) -> int:
 def _agent(maker: ObjectMaker, name: str, options: JsonMap) -> AgentStep[Any]:
     made = maker.instance(name, options)
     if isinstance(made, AgentStep):
-        return cast("AgentStep[Any]", made)
+        step = cast("AgentStep[Any]", made)
+        for method in (step.system_prompt, step.user_prompt):
+            if inspect.iscoroutinefunction(method):
+                hint = "write it as a plain function; an assembler or build_messages may be async"
+                raise unusable(name, f"has an async {method.__name__}", hint)
+        return step
     raise unusable(name, "is no AgentStep", "derive it from weft.flow.AgentStep")
 
 

@@ -5,10 +5,11 @@ import json
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from inspect import isawaitable
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from weft.context.user_code import user_code
-from weft.errors import RetrievalError, ToolError
+from weft.errors import RetrievalError, ToolError, UsageError
 from weft.findings import Json
 from weft.ports.retriever import (
     MIN_RELEVANCE,
@@ -111,9 +112,14 @@ class RunAdapter:
         try:
             async with limit:
                 with user_code:
-                    found = await self.adapter.search(
+                    search: Any = self.adapter.search(
                         query, top_k=top_k, min_relevance=relevance, filters=filters or None
                     )
+                    if not isawaitable(search):
+                        adapter = type(self.adapter).__name__
+                        message = f"{adapter}.search is not async; write `async def search`"
+                        raise TypeError(message)  # noqa: TRY301
+                    found = await search
             return _results(found)
         except RetrievalError as error:
             hint = f" ({error.hint})" if error.hint else ""
@@ -158,6 +164,14 @@ class RetrieverRegistry:
 
         Without a tenant it is that of all tenants who have none of their own.
         """
+        if isinstance(adapter, type):
+            hint = f"give an object: {adapter.__name__}(...)"
+            raise UsageError(f"the adapter {adapter.__name__} is a class", hint=hint)
+        if not callable(getattr(adapter, "search", None)):
+            raise UsageError(
+                f"{type(adapter).__name__} has no method search",
+                hint="give an object with `async def search(self, query, *, top_k, ...)`",
+            )
         name = collection if isinstance(collection, str) else collection.collection_name()
         self._adapters[app, name] = adapter
 

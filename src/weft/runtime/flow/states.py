@@ -154,10 +154,15 @@ def dumped(state: BaseModel) -> dict[str, Json]:
         for name in names:
             try:
                 _dumped(state, [name])
-            except ValueError as fault:
-                told = str(fault).rpartition("is no JSON: ")[2]
-                raise ToolError(f"{name} cannot be kept as JSON: {told}") from error
-        raise ToolError(f"the state cannot be kept as JSON: {error}") from error
+            except ValueError as field_error:
+                raise ToolError(f"{name} {_why_not_kept(field_error)}") from error
+        raise ToolError(f"the state {_why_not_kept(error)}") from error
+
+
+def _why_not_kept(error: ValueError) -> str:
+    _, too_large, size = str(error).partition("that is too large: ")
+    reason = str(error).rpartition("is no JSON: ")[2]
+    return f"is too large: {size}" if too_large else f"cannot be kept as JSON: {reason}"
 
 
 def _dumped(state: BaseModel, names: Iterable[str]) -> dict[str, Json]:
