@@ -143,7 +143,7 @@ def _type_names(part: object) -> Iterator[str]:
             yield from part.types
         case _:
             pass
-    inner = part if isinstance(part, tuple) else getattr(part, "__dict__", {}).values()
+    inner: Any = part if isinstance(part, tuple) else getattr(part, "__dict__", {}).values()
     for value in cast("Iterable[object]", inner):
         if isinstance(value, tuple | Part):
             yield from _type_names(cast("object", value))
