@@ -143,8 +143,11 @@ def _type_names(part: object) -> Iterator[str]:
             yield from part.types
         case _:
             pass
-    inner: Any = part if isinstance(part, tuple) else getattr(part, "__dict__", {}).values()
-    for value in cast("Iterable[object]", inner):
+    if isinstance(part, tuple):
+        inner = cast("tuple[object, ...]", part)
+    else:
+        inner = tuple(vars(part).values())
+    for value in inner:
         if isinstance(value, tuple | Part):
             yield from _type_names(cast("object", value))
 
