@@ -22,8 +22,8 @@ from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.engine.commands import Fetch
 from weft.engine.state import State
 from weft.ports.documents import Collection
+from weft.ports.external import ExternalPorts
 from weft.ports.scope import Scope
-from weft.runtime.external_ports import Outside
 from weft.runtime.variables.fetching import fetch
 from weft.runtime.workflow import link
 from weft.spec.workflow import WorkflowSpec
@@ -75,7 +75,10 @@ def by_source(store: SqliteDocuments) -> Find:
     )
     with closing(PythonToolLoader()) as loader:
         workflow = link(spec, {}, loader)
-    outside, command = Outside(documents=store), Fetch("", 0, ("order",), servers=False, seq=1)
+    outside, command = (
+        ExternalPorts(documents=store),
+        Fetch("", 0, ("order",), servers=False, seq=1),
+    )
 
     state = State("run", app="shop")
 

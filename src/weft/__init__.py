@@ -11,12 +11,11 @@ if TYPE_CHECKING:
     from weft.engine.events import Event
     from weft.errors import AccessDenied, Ask, Refuse, RetryModel
     from weft.ports.scope import Scope
-    from weft.runtime.asking import show_ui_tool, use_ui_tool
     from weft.runtime.host import Host
     from weft.runtime.runs.live_stream import ModelRetry, TextDelta, ToolProgress
     from weft.runtime.signals import Answer, Stop, UserMessage
     from weft.runtime.tools.context_variables import Context
-    from weft.runtime.tools.options import tool
+    from weft.runtime.tools.tool_api import show_ui_tool, tool, use_ui_tool
 
 __all__ = [
     "AccessDenied",
@@ -65,9 +64,9 @@ _HOMES: Final = {
     "events": "weft.engine",
     "open_host": "weft.app.hosts",
     "run": "weft.app.flows",
-    "show_ui_tool": "weft.runtime.asking",
-    "tool": "weft.runtime.tools.options",
-    "use_ui_tool": "weft.runtime.asking",
+    "show_ui_tool": "weft.runtime.tools.tool_api",
+    "tool": "weft.runtime.tools.tool_api",
+    "use_ui_tool": "weft.runtime.tools.tool_api",
 }
 
 

@@ -147,7 +147,7 @@ def meet(*acts, follow=False, **declared):
     async def scenario():
         async with serving(*acts, declared=spec("pay", **declared)) as (host, server):
             if follow:
-                with host._speech.listening((ADA.app, "first")):
+                with host._stream.subscribe((ADA.app, "first")):
                     run = await host.start("Desk", scope=ADA, message="hi", run="first")
                     bad = await finished(host, run)
             else:

@@ -96,7 +96,7 @@ def test_a_run_that_waits_is_at_most_a_state_in_memory(
             assert timers() <= timed + bool(watched)
             assert not host._worker._loading
             assert not host._worker._given_up
-            assert not host._speech._listening
+            assert not host._stream._queues
             gc.collect()
             assert len(made) >= MANY
             assert len(alive) <= worker.MOST_RESTING, "only so many stay for their next message"

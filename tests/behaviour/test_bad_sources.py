@@ -8,7 +8,7 @@ from support.run_play import ADA, Seconds
 from support.source_play import MortalJournal, declared, play, store_at, tell, variable
 from weft.engine.events import ContextFetched, RunEnded, TurnFailed, VariableSet
 from weft.inspect.run import inspect_run
-from weft.runtime.external_ports import Outside
+from weft.ports.external import ExternalPorts
 from weft.runtime.signals import Stop
 from weft.runtime.variables import sources
 from weft.testing.hosts import host_for
@@ -97,7 +97,7 @@ def test_the_next_run_works_when_the_store_does_again(tmp_path):
 
     async def scenario():
         async with store_at(tmp_path / "d.db", {"Orders": dict(ORDER)}) as store:
-            outside = Outside(documents=store)
+            outside = ExternalPorts(documents=store)
             model = FunctionModel(lambda _: "Done.")
             async with host_for(spec, model, clock=Seconds(), outside=outside) as host:
                 outcomes = []
@@ -124,7 +124,11 @@ def test_a_run_that_waits_for_a_store_can_be_stopped_and_be_resumed(tmp_path, en
                 await asyncio.sleep(30)
 
             store.before = wait
-            options = {"clock": Seconds(), "journal": journal, "outside": Outside(documents=store)}
+            options = {
+                "clock": Seconds(),
+                "journal": journal,
+                "outside": ExternalPorts(documents=store),
+            }
             async with host_for(spec, FunctionModel(lambda _: "Done."), **options) as host:
                 run = await host.start("W", scope=ADA, message="hello")
                 await reached.wait()

@@ -14,7 +14,7 @@ from weft.packages.reader import read_package
 from weft.packages.review import review_package
 from weft.packages.writer import write_package
 from weft.ports.model import ModelReply
-from weft.runtime.models.settings import cache_seed
+from weft.runtime.workflow import cache_seed
 from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel, ScriptedModel, call
 

@@ -12,7 +12,7 @@ from support.run_play import ADA, play
 from weft.app.hosts import LOCAL, open_host
 from weft.engine.events import Event, VariableSet
 from weft.engine.state import State
-from weft.runtime.runs.change_log import log_changes
+from weft.runtime.runs.writer import log_changes
 from weft.spec.workflow import WorkflowSpec
 from weft.testing import ScriptedModel, call, host_for
 

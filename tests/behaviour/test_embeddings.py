@@ -23,7 +23,7 @@ from weft.adapters.models.registry import CallRules, ModelRegistry
 from weft.app.embeddings import install_model, model_folder, open_embedder
 from weft.app.settings import cache_folder
 from weft.errors import RetrievalError, SetupError, UsageError
-from weft.ports.embeddings import MOST_CHARACTERS
+from weft.ports.retrieval import MOST_CHARACTERS
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from weft.engine.events import (
 )
 from weft.errors import ModelError, RunError, StoreError
 from weft.ports.documents import Collection
-from weft.runtime.external_ports import Outside
+from weft.ports.external import ExternalPorts
 from weft.runtime.signals import Stop
 from weft.runtime.variables import sources
 from weft.testing.hosts import host_for
@@ -356,7 +356,7 @@ def test_a_document_is_written_though_the_process_dies_at_any_write(tmp_path, st
 
         async with store_at(path, {"Orders": dict(ORDER)}) as store:
             for life in (0, 1):
-                model, outside = FunctionModel(said), Outside(documents=store)
+                model, outside = FunctionModel(said), ExternalPorts(documents=store)
                 store.close = lambda: asyncio.sleep(0)
                 host = host_for(
                     spec, model, code=TOOLS, clock=Seconds(), journal=journal, outside=outside

@@ -21,7 +21,7 @@ from weft.context.step_context import (
 from weft.engine.events import ContextAssembled
 from weft.errors import LinkError, RetrievalError, UsageError
 from weft.packages.emit import assemblers
-from weft.ports.retriever import Collection, RetrievalResult, VectorSearchAdapter
+from weft.ports.retrieval import Collection, RetrievalResult, VectorSearchAdapter
 from weft.runtime.flow import retrieval
 from weft.testing import InMemoryVectorAdapter, ScriptedModel
 

@@ -10,7 +10,7 @@ from support.flow_hosts import SCOPE, FlowPlay, derived, step
 from weft.adapters.sqlite import SqliteJournal
 from weft.context.agent_step import AgentStep, Failure, PathResult, StepContext
 from weft.context.step_context import AssembledContext
-from weft.ports.retriever import Collection
+from weft.ports.retrieval import Collection
 from weft.runtime.runs.live_stream import TextDelta
 from weft.testing import FunctionModel, InMemoryVectorAdapter, ScriptedModel
 

@@ -255,7 +255,7 @@ def test_the_first_words_are_kept_for_a_follower_who_is_about_to_come():
             for it in (run, quiet, unwatched):
                 await host.settled(it, scope=ADA)
             await asyncio.sleep(0.01)
-            assert not host._speech._listening
+            assert not host._stream._queues
             return deltas, model.heard
 
     deltas, heard = play(scenario)

@@ -25,8 +25,8 @@ from weft.engine.events.codec import encode
 from weft.engine.reduce import fold
 from weft.errors import UsageError
 from weft.inspect.replay import check_replay
+from weft.ports.external import ExternalPorts
 from weft.ports.scope import Scope
-from weft.runtime.external_ports import Outside
 from weft.runtime.signals import Answer
 from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel, ScriptedModel, call
@@ -63,7 +63,7 @@ class Play:
         self.servers = Lasting(clock=SystemClock(), environment=environment)
 
     def outside(self, **environment):
-        return Outside(servers=self.servers, environment={**SECRETS, **environment})
+        return ExternalPorts(servers=self.servers, environment={**SECRETS, **environment})
 
     def play(self, spec, lines, *scenes, outside=None, **ports):
         """Play a run, each scene in a host of its own; return it and what its model was sent."""
@@ -176,7 +176,7 @@ def test_the_list_is_recorded_so_a_run_goes_on_and_is_replayed_without_the_serve
         async with host_for(spec, model, journal=journal, outside=server.outside()) as host:
             run = await host.start("W", scope=ADA, message="hi")
             await thinking.wait()
-        async with host_for(spec, model, journal=journal, outside=Outside()) as host:
+        async with host_for(spec, model, journal=journal, outside=ExternalPorts()) as host:
             await host.resume(run, scope=ADA)
             await rest(host, run)
             return await read(host, run)
@@ -268,7 +268,7 @@ def test_a_server_that_cannot_be_used_ends_the_run_explained_and_the_next_run_wo
 
 
 def test_without_a_port_for_servers_the_run_says_so(server):
-    played, _ = server.play(using(REAL), [], outside=Outside())
+    played, _ = server.play(using(REAL), [], outside=ExternalPorts())
     assert "no tool servers can be used here" in played.at(RunEnded).data.reason
 
 

@@ -14,8 +14,8 @@ from weft.adapters.memory import MemoryJournal
 from weft.adapters.models.registry import ModelRegistry
 from weft.inspect.turn import inspect_turn
 from weft.packages.reader import read_package
-from weft.runtime.models.settings import cache_seed
 from weft.runtime.signals import UserMessage
+from weft.runtime.workflow import cache_seed
 from weft.spec.agents import RESERVED, ModelSettings
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.hosts import host_for

@@ -15,8 +15,8 @@ from weft.engine.events import ConditionJudged, HandedOff, RunEnded
 from weft.errors import RetrievalError, RunError, SetupError
 from weft.inspect.replay import check_replay
 from weft.inspect.run import inspect_run
+from weft.ports.external import ExternalPorts
 from weft.ports.model import ModelReply
-from weft.runtime.external_ports import Outside
 from weft.testing import WordEmbedder
 from weft.testing.hosts import host_for
 
@@ -70,7 +70,7 @@ class Failing(WordEmbedder):
 
 def played(spec, message, embedder=None, **options):
     model = Speaker()
-    outside = Outside(embedder=embedder or WordEmbedder())
+    outside = ExternalPorts(embedder=embedder or WordEmbedder())
     found = play(spec, model, message=message, outside=outside, **options)
     assert check_replay(found.workflow, found.run, found.events) == []
     return model.spoke, found
@@ -154,7 +154,7 @@ def test_the_user_counts_before_the_agent_and_the_agent_where_no_user_spoke():
     for message, orchestrator, next_ in cases:
         model = Echo()
         spec = routed(TO_B, TO_C, orchestrator=orchestrator)
-        play(spec, model, message=message, outside=Outside(embedder=WordEmbedder()))
+        play(spec, model, message=message, outside=ExternalPorts(embedder=WordEmbedder()))
         assert model.spoke == ["A", next_]
 
 
@@ -211,7 +211,7 @@ def test_a_run_goes_on_only_where_there_are_embeddings():
     async def scenario():
         spec, journal = routed(TO_B), Kept()
         embedder = Hanging()
-        hanging = Outside(embedder=embedder)
+        hanging = ExternalPorts(embedder=embedder)
         async with host_for(spec, Speaker(), journal=journal, outside=hanging) as host:
             run = await host.start("W", scope=ADA, message="refund of an order")
             await embedder.asked.wait()
@@ -221,7 +221,7 @@ def test_a_run_goes_on_only_where_there_are_embeddings():
             await host.recover()
             with pytest.raises(RunError, match="weft embeddings install"):
                 await host.settled(run, scope=ADA)
-        with_words = Outside(embedder=WordEmbedder())
+        with_words = ExternalPorts(embedder=WordEmbedder())
         async with host_for(spec, Speaker(), journal=journal, outside=with_words) as host:
             await host.resume(run, scope=ADA, take_over=True)
             await host.settled(run, scope=ADA)

@@ -39,7 +39,7 @@ def test_runs_of_one_name_have_keys_of_their_own():
 
 
 def test_a_follower_may_leave_in_the_middle_of_much(monkeypatch):
-    monkeypatch.setattr(deltas, "MOST_WAITING", 3)
+    monkeypatch.setattr(deltas, "MAX_WAITING_ITEMS", 3)
     model = FunctionModel(lambda _: "hello")
 
     async def scenario():

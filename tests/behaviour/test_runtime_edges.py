@@ -19,8 +19,8 @@ from weft.engine.events import (
 )
 from weft.errors import RunError, StoreError, UsageError
 from weft.ports.scope import Scope
+from weft.runtime.runs.limits import AT_ONCE
 from weft.runtime.runs.live_stream import TextDelta
-from weft.runtime.runs.pacing import AT_ONCE
 from weft.runtime.signals import Answer, Stop
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.clock import ManualClock
@@ -393,7 +393,7 @@ def test_no_piece_of_a_reply_comes_after_it():
             async for it in host.events(run, scope=ADA, follow=True):
                 heard.append(it)
                 if isinstance(it, Event) and isinstance(it.data, ModelReplied):
-                    say = host._speech.listener
+                    say = host._stream.text_sender
                     say((ADA.app, run), it.cause)("late")
                     say((ADA.app, run), it.cause + 1)("next")
                 if isinstance(it, TextDelta):
@@ -436,7 +436,7 @@ def test_words_that_are_kept_twice_are_kept_once_and_not_for_ever():
             heard = [it async for it in host.events(runs[0], scope=ADA, follow=True)]
             await host.settled(runs[1], scope=ADA)
             await asyncio.sleep(0.01)
-            return [it.text for it in heard if isinstance(it, TextDelta)], host._speech._listening
+            return [it.text for it in heard if isinstance(it, TextDelta)], host._stream._queues
 
     assert play(scenario) == (["Done."], {})
 

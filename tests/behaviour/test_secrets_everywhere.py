@@ -26,7 +26,7 @@ from weft.cli.app import main
 from weft.engine.events import ToolFailed, ToolReturned
 from weft.errors import UsageError
 from weft.packages.writer import write_package
-from weft.runtime.external_ports import Outside
+from weft.ports.external import ExternalPorts
 from weft.runtime.signals import Answer
 from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel, call
@@ -41,7 +41,7 @@ import contextlib
 
 from weft import Refuse, RetryModel, use_ui_tool
 from weft.errors import ToolError
-from weft.runtime.asking import show_ui_tool
+from weft.runtime.tools.tool_api import show_ui_tool
 
 
 async def leak(way: str, context_variables) -> object:
@@ -200,7 +200,7 @@ def play(workspace, name, url="", change=lambda spec: spec):
                 spec = spec.model_copy(update={"mcp_servers": (server,)})
             clock = SystemClock()
             environment = {"SHOP_KEY": CANARY}
-            outside = Outside(
+            outside = ExternalPorts(
                 documents=store,
                 services=HttpServices(clock, frozenset({service.place})),
                 files=WorkspaceFiles(workspace),

@@ -14,7 +14,7 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.ports.documents import Collection
-from weft.runtime.external_ports import Outside
+from weft.ports.external import ExternalPorts
 from weft.runtime.signals import UserMessage
 from weft.testing.hosts import host_for
 from weft.testing.models import ScriptedModel, call
@@ -340,7 +340,7 @@ def test_a_fork_needs_no_store(tmp_path, strategy):
     async def forked():
         clock = Seconds()
         clock.new_id()  # that of the first run
-        host = host_for(spec, model, clock=clock, journal=journal, outside=Outside())
+        host = host_for(spec, model, clock=clock, journal=journal, outside=ExternalPorts())
         async with host:
             run = await host.fork(told.run, scope=ADA, turn=1, values={"stock": 1})
             return await tell(host, run)

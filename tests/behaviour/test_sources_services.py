@@ -13,7 +13,7 @@ from support.source_play import Told, declared, derived, desk, play, tell, varia
 from weft.adapters.services.http_services import HttpServices
 from weft.app.hosts import LOCAL, open_host
 from weft.engine.events import ContextFetched, TurnFailed, VariableRefused, VariableSet
-from weft.runtime.external_ports import Outside
+from weft.ports.external import ExternalPorts
 from weft.spec.variables import ExternalSource
 from weft.testing.clock import ManualClock
 from weft.testing.hosts import host_for
@@ -142,7 +142,7 @@ def test_cache_gives_an_answer_again_until_its_ttl_seconds_are_over():
                 declared({"rate": source}),
                 FunctionModel(lambda _: "Done."),
                 clock=clock,
-                outside=Outside(services=services),
+                outside=ExternalPorts(services=services),
             )
             found = []
             async with host:

@@ -8,7 +8,7 @@ from support.tool_play import Bench, context, play, tool_call
 from weft.adapters.python_tools.calling import Limits
 from weft.engine.events import VariableSet
 from weft.errors import Refuse, RetryModel, ToolError, UsageError
-from weft.runtime.asking import use_ui_tool
+from weft.runtime.tools.tool_api import use_ui_tool
 
 
 class Person:
@@ -80,7 +80,7 @@ def test_a_tool_knows_the_call_it_is_in(bench):
 
 
 ASKING = """
-    from weft.runtime.asking import use_ui_tool
+    from weft.runtime.tools.tool_api import use_ui_tool
 
     async def f(plan: str) -> list[object]:
         first = await use_ui_tool(
@@ -116,7 +116,7 @@ def test_the_time_a_person_takes_does_not_count(tmp_path):
     bench = Bench(tmp_path, Limits(timeout=0.4, grace=0.1))
     text = """
         import asyncio
-        from weft.runtime.asking import use_ui_tool
+        from weft.runtime.tools.tool_api import use_ui_tool
         async def f() -> list[object]:
             await asyncio.sleep(0.05)
             both = await asyncio.gather(use_ui_tool("a"), use_ui_tool("b"))
@@ -135,7 +135,7 @@ def test_the_time_a_person_takes_does_not_count(tmp_path):
 def test_a_question_that_outlives_its_call_disturbs_nobody(bench):
     text = """
         import asyncio
-        from weft.runtime.asking import use_ui_tool
+        from weft.runtime.tools.tool_api import use_ui_tool
         left = []
         async def f() -> str:
             left.append(asyncio.create_task(use_ui_tool("a")))
@@ -158,7 +158,7 @@ def test_a_question_that_fails_fails_the_tool(bench):
         raise ToolError("nobody is there")
 
     text = """
-        from weft.runtime.asking import use_ui_tool
+        from weft.runtime.tools.tool_api import use_ui_tool
         async def f():
             await use_ui_tool("approve")
         async def g() -> str:
@@ -185,7 +185,7 @@ def test_a_question_that_fails_fails_the_tool(bench):
 def test_a_question_that_cannot_be_asked_fails_the_tool(bench, question, told):
     text = f"""
 import asyncio
-from weft.runtime.asking import use_ui_tool
+from weft.runtime.tools.tool_api import use_ui_tool
 async def f():
     await {question}
 """
@@ -202,7 +202,7 @@ def test_outside_of_a_call_nobody_is_asked():
 def test_what_outlives_its_call_asks_nobody(bench):
     text = """
         import asyncio
-        from weft.runtime.asking import use_ui_tool
+        from weft.runtime.tools.tool_api import use_ui_tool
         late = []
         async def ask_later():
             await asyncio.sleep(0.05)
@@ -232,7 +232,7 @@ def test_what_outlives_its_call_asks_nobody(bench):
 def test_calls_side_by_side_ask_their_own_people(bench):
     text = """
         import asyncio
-        from weft.runtime.asking import use_ui_tool
+        from weft.runtime.tools.tool_api import use_ui_tool
         async def f(n: int) -> object:
             await asyncio.sleep(0.01 * n)
             return await use_ui_tool("approve", n)

@@ -11,7 +11,7 @@ from weft.app.installation import linking_of
 from weft.engine.events import RequestOpened, ToolFailed, ToolReturned, VariableSet
 from weft.errors import UsageError
 from weft.inspect.run import inspect_run
-from weft.runtime.external_ports import Outside
+from weft.ports.external import ExternalPorts
 from weft.runtime.signals import Answer, UserMessage
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.hosts import host_for
@@ -144,7 +144,7 @@ def host_of(spec, model, journal=None, **options):
 
 
 def in_production(spec, model, environment):
-    outside = Outside(environment=environment)
+    outside = ExternalPorts(environment=environment)
     linking = linking_of({"ENVIRONMENT": "production"})
 
     async def scenario():

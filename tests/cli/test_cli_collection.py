@@ -195,7 +195,7 @@ def test_stats_list_and_remove(weft, keywords):
 
 def test_a_pdf_is_cited_by_its_page(weft, keywords):
     from weft.cli.commands.collection import citation
-    from weft.ports.retriever import RetrievalResult
+    from weft.ports.retrieval import RetrievalResult
 
     assert citation(RetrievalResult("a", 1, "a.pdf", {"page": 3})) == "a.pdf, page 3"
 

@@ -8,7 +8,7 @@ import pytest
 
 from support.desk_play import make_desk
 from support.terminal_play import Terminal
-from weft.runtime.models.settings import cache_seed
+from weft.runtime.workflow import cache_seed
 
 
 @pytest.fixture

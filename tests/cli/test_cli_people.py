@@ -13,7 +13,7 @@ TOOLS = '''
 import time
 
 from weft import use_ui_tool
-from weft.runtime.asking import show_ui_tool
+from weft.runtime.tools.tool_api import show_ui_tool
 
 
 async def sign(sum: int):

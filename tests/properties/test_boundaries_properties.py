@@ -24,7 +24,7 @@ from weft.engine.reduce import fold, reduce
 from weft.engine.rows import Batch
 from weft.errors import UsageError
 from weft.inspect.replay import check_replay
-from weft.runtime.external_ports import Outside
+from weft.ports.external import ExternalPorts
 from weft.runtime.signals import Answer, Stop, UserMessage
 from weft.testing.clock import ManualClock
 from weft.testing.hosts import host_for
@@ -160,7 +160,7 @@ class Story:
             code=CODE,
             journal=self.journal,
             clock=self.clock,
-            outside=Outside(),
+            outside=ExternalPorts(),
             linking=LINKING,
         ) as host:
             return await host.state("run", scope=ADA)

@@ -10,8 +10,7 @@ from pydantic import BaseModel
 from weft.engine.events import ModelReplied
 from weft.engine.variables.trigger_kinds import Fires
 from weft.errors import ModelError, PortError, StoreError
-from weft.ports.services import ServiceAnswer
-from weft.runtime.external_ports import Outside
+from weft.ports.external import ExternalPorts, ServiceAnswer
 from weft.runtime.workflow import Linking
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.models import FunctionModel, call
@@ -307,8 +306,8 @@ class World:
         pass
 
     @property
-    def outside(self) -> Outside:
-        return Outside(documents=self, services=self, files=self)  # type: ignore[arg-type]
+    def outside(self) -> ExternalPorts:
+        return ExternalPorts(documents=self, services=self, files=self)  # type: ignore[arg-type]
 
 
 class Team(FunctionModel):

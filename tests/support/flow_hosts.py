@@ -8,9 +8,9 @@ from weft.adapters.memory import MemoryJournal
 from weft.dsl.objects import LocalObjects
 from weft.engine.events import ContextFetched, Event, ToolFailed, ToolReturned
 from weft.engine.state import State
+from weft.ports.external import ExternalPorts
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
-from weft.runtime.external_ports import Outside
 from weft.runtime.flow.retrieval import RetrieverRegistry
 from weft.runtime.host import Host
 from weft.runtime.workflow import Linking
@@ -71,7 +71,7 @@ class FlowPlay:
             spec,
             self.model,
             journal=self.journal,
-            outside=replace(Outside(), retrievers=self.registry),
+            outside=replace(ExternalPorts(), retrievers=self.registry),
             environment=self.environment,
             linking=Linking(objects=objects),
         )

@@ -11,9 +11,9 @@ from weft.engine.rows import RequestRow
 from weft.engine.state import State
 from weft.inspect.replay import check_replay
 from weft.ports.clock import Clock
+from weft.ports.external import ExternalPorts
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
-from weft.runtime.external_ports import Outside
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer
 from weft.runtime.workflow import Linking
@@ -60,13 +60,13 @@ class OptionPlay(FlowPlay):
     def path(self, *names: str, **rest: Any) -> dict[str, Any]:
         return {"steps": [self.step(it) for it in names], **rest}
 
-    def host(self, spec: WorkflowSpec, *, outside: Outside | None = None) -> Host:
+    def host(self, spec: WorkflowSpec, *, outside: ExternalPorts | None = None) -> Host:
         return host_for(
             spec,
             self.model,
             journal=self.journal,
             clock=self.clock,
-            outside=outside or Outside(retrievers=self.registry),
+            outside=outside or ExternalPorts(retrievers=self.registry),
             linking=Linking(objects={**self.objects.table, **self.objects.given}),
         )
 

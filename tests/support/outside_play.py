@@ -3,11 +3,9 @@
 from typing import Any
 
 from weft.errors import PortError, StoreError
+from weft.ports.external import ExternalPorts, OfferedTool, ServiceAnswer
 from weft.ports.model import ModelReply, ToolSchema
 from weft.ports.scope import Scope
-from weft.ports.services import ServiceAnswer
-from weft.ports.tool_servers import OfferedTool
-from weft.runtime.external_ports import Outside
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer, UserMessage
 from weft.spec.workflow import WorkflowSpec
@@ -15,7 +13,7 @@ from weft.testing.models import FunctionModel, call
 
 TOOLS = b'''
 from weft import use_ui_tool
-from weft.runtime.asking import show_ui_tool
+from weft.runtime.tools.tool_api import show_ui_tool
 
 
 async def assess(amount: int, context_variables) -> dict:
@@ -266,9 +264,9 @@ class PlayServers:
         """Nothing is open."""
 
 
-def outside(documents: PlayDocuments | None = None) -> Outside:
+def outside(documents: PlayDocuments | None = None) -> ExternalPorts:
     """Return what there is outside."""
-    return Outside(
+    return ExternalPorts(
         documents=documents or PlayDocuments(),  # pyright: ignore[reportArgumentType]
         services=PlayServices(),
         files=PlayFiles(),

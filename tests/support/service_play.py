@@ -12,8 +12,8 @@ from support.model_play import StillClock, run
 from weft.adapters.services.http_services import HttpServices
 from weft.errors import PortError
 from weft.ports.clock import Clock
+from weft.ports.external import ServiceAnswer, ServiceRequest
 from weft.ports.scope import Scope
-from weft.ports.services import ServiceAnswer, ServiceRequest
 
 ADA = Scope("shop", "ada")
 SECRET = "canary-5f1c9"

@@ -21,9 +21,9 @@ from weft.engine.state import State
 from weft.errors import StoreError
 from weft.inspect.replay import check_replay
 from weft.ports.documents import Collection, Document
+from weft.ports.external import ExternalPorts
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
-from weft.runtime.external_ports import Outside
 from weft.runtime.host import Host
 from weft.runtime.workflow import Workflow
 from weft.spec.workflow import WorkflowSpec
@@ -227,7 +227,7 @@ def play(
             if kept is not None and store is not None:
                 store(kept)
             clock = options.pop("clock", None) or Seconds()
-            outside = Outside(
+            outside = ExternalPorts(
                 documents=kept,
                 services=HttpServices(clock, frozenset([service.place] if service else [])),
                 files=WorkspaceFiles(files) if files else None,

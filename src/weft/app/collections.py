@@ -21,11 +21,11 @@ from weft.environment import read_environment
 from weft.errors import RetrievalError, UsageError
 from weft.findings import Json
 from weft.ids import join_names, nearest
-from weft.ports.embeddings import Embedder
-from weft.ports.retriever import (
+from weft.ports.retrieval import (
     MIN_RELEVANCE,
     TOP_K,
     Collection,
+    Embedder,
     RetrievalResult,
     VectorSearchAdapter,
 )

@@ -10,10 +10,10 @@ from weft.adapters.models.registry import ModelRegistry
 from weft.adapters.system_clock import SystemClock
 from weft.app.settings import cache_folder, call_rules
 from weft.errors import SetupError
-from weft.ports.embeddings import Embedder
+from weft.ports.retrieval import Embedder
 
 if TYPE_CHECKING:
-    from weft.ports.embeddings import Vectors
+    from weft.ports.retrieval import Vectors
 
 
 def model_folder(settings: Mapping[str, str]) -> Path:

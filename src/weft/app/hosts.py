@@ -23,14 +23,13 @@ from weft.app.settings import allowed_hosts, durability_of, tool_limits
 from weft.app.workflows import CodeWorkflow, WorkspaceWorkflows
 from weft.environment import read_environment
 from weft.errors import UsageError
-from weft.ports import retriever as searched
+from weft.ports import retrieval as searched
 from weft.ports.clock import Clock
 from weft.ports.dispatcher import Dispatcher
-from weft.ports.embeddings import Embedder
+from weft.ports.external import ExternalPorts
 from weft.ports.journal import Durability, Journal
 from weft.ports.model import Model
-from weft.ports.retriever import Retrievers, VectorSearchAdapter
-from weft.runtime.external_ports import Outside
+from weft.ports.retrieval import Embedder, Retrievers, VectorSearchAdapter
 from weft.runtime.flow.retrieval import RetrieverRegistry
 from weft.runtime.host import Host
 from weft.spec.workflow import WorkflowSpec
@@ -127,7 +126,7 @@ async def open_code_host(  # noqa: PLR0913 - its settings, all by name
     if folder is not None:
         outside = open_outside(folder, settings, clock, collections)
     else:
-        outside = Outside(environment=settings, retrievers=retrievers_of(collections))
+        outside = ExternalPorts(environment=settings, retrievers=retrievers_of(collections))
     outside = replace(outside, embedder=embedder or find_embedder(settings))
     registry, fallbacks = open_registry(settings, clock)
     runs = await _open_journal(folder, journal, durability_of(settings))
@@ -181,12 +180,12 @@ def open_outside(
     settings: Mapping[str, str],
     clock: Clock,
     collections: Adapters | None = None,
-) -> Outside:
+) -> ExternalPorts:
     """Return the ports of a workspace; each is imported and opened when it is first used.
 
     Raises UsageError for settings that can never work.
     """
-    return Outside(
+    return ExternalPorts(
         documents=documents_of(workspace, settings),
         services=HttpServices(clock, allowed_hosts(settings)),
         files=WorkspaceFiles(workspace),

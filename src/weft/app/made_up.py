@@ -19,11 +19,15 @@ from weft.engine.variables.conditions import evaluate
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.ports.documents import Change, Collection, Document
+from weft.ports.external import (
+    ExternalPorts,
+    OfferedTool,
+    ServiceAnswer,
+    ServiceRequest,
+    ToolServer,
+)
 from weft.ports.model import ToolSchema
 from weft.ports.scope import Scope
-from weft.ports.services import ServiceAnswer, ServiceRequest
-from weft.ports.tool_servers import OfferedTool, ToolServer
-from weft.runtime.external_ports import Outside
 from weft.spec.condition_parser import parse_condition
 from weft.spec.orchestrator import DatabaseStart, FormStart, WebhookStart
 from weft.spec.tools import SecretRef
@@ -109,9 +113,9 @@ class MadeUp:
             case _:
                 return None
 
-    def outside(self) -> Outside:
+    def outside(self) -> ExternalPorts:
         """Return the ports through which a host reaches this world."""
-        return Outside(
+        return ExternalPorts(
             documents=_Documents(self),
             services=_Services(self),
             files=_Files(self),

@@ -27,9 +27,9 @@ from weft.inspect.steps import Span, spans_of
 from weft.packages.writer import write_package
 from weft.ports.board import Consumption
 from weft.ports.clock import Clock
-from weft.ports.embeddings import Embedder
 from weft.ports.journal import RunRow
 from weft.ports.model import Model
+from weft.ports.retrieval import Embedder
 from weft.ports.scope import Scope
 from weft.runtime.board.publish import Publication
 from weft.runtime.host import Host

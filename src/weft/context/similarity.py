@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from weft.context.user_code import user_code
 from weft.errors import RetrievalError
 from weft.findings import Json
-from weft.ports.embeddings import MOST_CHARACTERS, Embedder
+from weft.ports.retrieval import MOST_CHARACTERS, Embedder
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,7 +11,7 @@ from weft.context.segment import over_budget, shown
 from weft.context.slices import Envelope, Item
 from weft.errors import ToolError
 from weft.findings import Json
-from weft.ports.retriever import Collection, RetrievalResult
+from weft.ports.retrieval import Collection, RetrievalResult
 from weft.spec.agents import estimate_tokens
 from weft.spec.flow import ContextFormat
 

@@ -15,8 +15,7 @@ from weft.inspect.handoffs import HandoffRecord, Judgement, handoff_record, judg
 from weft.inspect.steps import steps, until_end, waited_seconds
 from weft.inspect.turn_notes import NOTES, ModelCall, Page, seconds
 from weft.inspect.variables import VariableRecord, variable_records
-from weft.runtime.models.settings import declared, in_run
-from weft.runtime.workflow import Workflow
+from weft.runtime.workflow import Workflow, declared, in_run
 from weft.spec.agents import ModelSettings
 
 

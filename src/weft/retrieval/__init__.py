@@ -11,8 +11,13 @@ from weft.adapters.collections.collection import Stats
 from weft.adapters.collections.ingest import Ingested, Progress
 from weft.adapters.collections.texts import Chunking
 from weft.app.collections import Collections, open_collections
-from weft.ports.embeddings import Embedder
-from weft.ports.retriever import Collection, RetrievalResult, Retrievers, VectorSearchAdapter
+from weft.ports.retrieval import (
+    Collection,
+    Embedder,
+    RetrievalResult,
+    Retrievers,
+    VectorSearchAdapter,
+)
 from weft.runtime.flow.retrieval import RetrieverRegistry
 
 __all__ = [

@@ -16,23 +16,25 @@ from weft.ports.clock import Clock
 from weft.ports.dispatcher import Dispatcher
 from weft.ports.journal import Journal, Pruned
 from weft.ports.scope import Scope
-from weft.runtime.arguments import (
+from weft.runtime.flow.starting import require_collections, require_state
+from weft.runtime.models import reading, require_embeddings
+from weft.runtime.perform import ModelSource
+from weft.runtime.runs.active import ActiveRun
+from weft.runtime.runs.decision import CallCheck, NewEvent
+from weft.runtime.runs.live_stream import Delta, Follower, LiveStream
+from weft.runtime.runs.starts import (
+    Edits,
+    first_events,
+    fork,
     require_number,
     require_scope,
     require_text,
     require_user,
     require_values,
+    require_way,
+    start_input,
+    values_of_input,
 )
-from weft.runtime.flow.starting import require_collections, require_state
-from weft.runtime.models.comparing import require_embeddings
-from weft.runtime.models.replies import reading
-from weft.runtime.perform import ModelSource
-from weft.runtime.runs.active import ActiveRun
-from weft.runtime.runs.decision import CallCheck, NewEvent
-from weft.runtime.runs.following import Follower
-from weft.runtime.runs.forking import Edits, fork
-from weft.runtime.runs.live_stream import Delta, Speech
-from weft.runtime.runs.starts import first_events, require_way, start_input, values_of_input
 from weft.runtime.runs.writer import Batches, RunWriter
 from weft.runtime.signals import (
     Answer,
@@ -44,8 +46,7 @@ from weft.runtime.signals import (
     was_heard,
 )
 from weft.runtime.tools.code_call import CodePorts
-from weft.runtime.variables.secrets import SecretAnswers
-from weft.runtime.variables.values import fitting_text, start_values
+from weft.runtime.variables.values import SecretAnswers, fitting_text, start_values
 from weft.runtime.worker import Worker, is_text, no_run
 from weft.runtime.workflow import Workflow
 from weft.runtime.workflow_cache import WorkflowCache, require_completed
@@ -67,7 +68,7 @@ class Gateway:
         dispatcher: Dispatcher,
         worker: Worker,
         batches: Batches,
-        speech: Speech,
+        stream: LiveStream,
         environment: Mapping[str, str],
         secret_answers: SecretAnswers,
         code_ports: CodePorts,
@@ -79,7 +80,7 @@ class Gateway:
         self._dispatcher = dispatcher
         self._worker = worker
         self._batches = batches
-        self._speech = speech
+        self._stream = stream
         self._environment = environment
         self._secret_answers = secret_answers
         self._code_ports = code_ports
@@ -201,7 +202,7 @@ class Gateway:
         self._require_models(workflow, state.model, scope)
         made = self._worker.made(Scope(row.app, row.user), workflow, State(child))
         if streamed:
-            self._speech.expect(made.key)
+            self._stream.reserve(made.key)
         if self._dispatcher.mine(made.key):
             await self._worker.put(made).begin(written, state)
             self._worker.look_for_due()  # What was due later in the one is in the other as well.
@@ -320,7 +321,7 @@ class Gateway:
             return
         if self._dispatcher.mine((scope.app, run)):
             self._worker.look_for_due()
-        follower = Follower(self._journal, self._worker, self._speech)
+        follower = Follower(self._journal, self._worker, self._stream)
         async for item in follower.follow(run, scope, after):
             yield item
 
@@ -374,7 +375,7 @@ class Gateway:
             raise workflow.missing
         key = (scope.app, run)
         if streamed:
-            self._speech.expect(key)
+            self._stream.reserve(key)
         if not self._dispatcher.mine(key):
             decision = await self._writer(scope, workflow, State(run), "").write(new, _is_new)
             await self._dispatcher.wake(key)

@@ -13,20 +13,20 @@ from weft.engine.state import State
 from weft.errors import RunError, UsageError
 from weft.ports.clock import Clock
 from weft.ports.dispatcher import Dispatcher
+from weft.ports.external import ExternalPorts
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope
 from weft.ports.tools import ToolLoader
-from weft.runtime.arguments import require_scope
 from weft.runtime.board.gateway import BoardGateway
-from weft.runtime.external_ports import Outside
 from weft.runtime.local_dispatch import LocalDispatcher
 from weft.runtime.perform import ModelSource, Performer
 from weft.runtime.runs.active import ActiveRun
-from weft.runtime.runs.holding import Holding
-from weft.runtime.runs.live_stream import Speech
+from weft.runtime.runs.limits import Holding
+from weft.runtime.runs.live_stream import LiveStream
+from weft.runtime.runs.starts import require_scope
 from weft.runtime.runs.writer import Batches
 from weft.runtime.tools.code_call import CodePorts
-from weft.runtime.variables.secrets import SecretAnswers
+from weft.runtime.variables.values import SecretAnswers
 from weft.runtime.worker import LEASE, Worker, is_alive
 from weft.runtime.workflow import LINKING, Linking
 from weft.runtime.workflow_cache import FindWorkflow, WorkflowCache
@@ -45,16 +45,16 @@ class Host(BoardGateway):
         find: FindWorkflow,
         dispatcher: Dispatcher | None = None,
         environment: Mapping[str, str] | None = None,
-        outside: Outside | None = None,
+        outside: ExternalPorts | None = None,
         linking: Linking = LINKING,
     ) -> None:
         workflows = WorkflowCache(journal, loader, find, linking)
-        reached = outside or Outside()
+        reached = outside or ExternalPorts()
         if not reached.environment:
             reached = replace(reached, environment=environment or {})
         secret_answers = SecretAnswers()
         batches = Batches(clock.new_id())
-        speech = Speech()
+        stream = LiveStream()
         # A tool is kept in memory for a person only where no other process could work on its run.
         holding = Holding() if dispatcher is None else Holding(seconds=0)
         similarity = None if reached.embedder is None else Similarity(reached.embedder)
@@ -63,7 +63,7 @@ class Host(BoardGateway):
             journal,
             models,
             clock,
-            speech,
+            stream,
             reached,
             secret_answers,
             code_ports,
@@ -81,10 +81,10 @@ class Host(BoardGateway):
                 workflows=workflows,
                 performer=performer,
                 batches=batches,
-                on_left=speech.left,
+                on_left=stream.send_left,
             ),
             batches=batches,
-            speech=speech,
+            stream=stream,
             environment=environment or {},
             secret_answers=secret_answers,
             code_ports=code_ports,
@@ -110,7 +110,7 @@ class Host(BoardGateway):
             row = row or await self.run(run, scope=scope)
             if row.status != "running":
                 return row
-            self._worker.raise_if_given_up(key)
+            self._worker.raise_if_stopped(key)
             if active is None or active.held or active.state.seq < row.seq:
                 await self._wait_for_others(row, scope)
 
@@ -163,7 +163,7 @@ class Host(BoardGateway):
         if not await self._worker.claim(row) and not take_over:
             raise UsageError(f"another process has just taken up run {run}")
         if streamed:
-            self._speech.expect(active.key)
+            self._stream.reserve(active.key)
         self._worker.take_up(active)
 
     async def recover(self) -> list[str]:

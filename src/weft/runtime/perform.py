@@ -25,36 +25,34 @@ from weft.engine.events.context import StepInput
 from weft.errors import ModelError, PortError, RunError, ToolError, UsageError
 from weft.findings import Json
 from weft.ports.clock import Clock
+from weft.ports.external import ExternalPorts
 from weft.ports.journal import Journal
 from weft.ports.model import ChatMessage, Model, ModelReply, ModelRequest, OutputSchema
 from weft.ports.scope import Scope
 from weft.ports.tools import Call
 from weft.runtime.board.preparing import prepared
-from weft.runtime.external_ports import Outside
 from weft.runtime.flow.calls import step_call
 from weft.runtime.flow.preparing import prepared as prepared_step
-from weft.runtime.models.comparing import compare
-from weft.runtime.models.consulting import (
+from weft.runtime.models import (
     JUDGEMENT,
+    compare,
     judge_messages,
     judged,
     question_of,
+    recorded,
     tool_messages,
 )
-from weft.runtime.models.replies import recorded
-from weft.runtime.models.settings import in_run
 from weft.runtime.runs.decision import Decision, NewEvent
-from weft.runtime.runs.holding import Holding
-from weft.runtime.runs.live_stream import ModelRetry, Speech
-from weft.runtime.runs.pacing import Pace
+from weft.runtime.runs.limits import Holding, Pace
+from weft.runtime.runs.live_stream import LiveStream, ModelRetry
 from weft.runtime.tools.calls import ToolCaller
 from weft.runtime.tools.code_call import CodeCall, CodePorts
 from weft.runtime.tools.questions import CallingRun
 from weft.runtime.variables.fetching import fetch, hidden_settings, read_variable, without_secrets
-from weft.runtime.variables.masking import masked
-from weft.runtime.variables.secrets import SecretAnswers, secret_values
+from weft.runtime.variables.json_values import masked
 from weft.runtime.variables.sources import write_entity
-from weft.runtime.workflow import Workflow
+from weft.runtime.variables.values import SecretAnswers, secret_values
+from weft.runtime.workflow import Workflow, in_run
 from weft.spec.agents import ModelSettings
 from weft.spec.variables import EntitySource
 
@@ -91,8 +89,8 @@ class Performer:
     models: ModelSource
     clock: Clock
     #: Who listens while a model speaks.
-    speech: Speech
-    outside: Outside
+    stream: LiveStream
+    outside: ExternalPorts
     secret_answers: SecretAnswers
     code_ports: CodePorts
     #: Called when something was written to a run.
@@ -110,7 +108,7 @@ class Performer:
             outside=self.outside,
             consult=self.consult,
             secrets_of=self.secrets_of,
-            tell=lambda run, told: self.speech.tell((run.scope.app, told.run), told),
+            tell=lambda run, told: self.stream.send((run.scope.app, told.run), told),
             secret_answers=self.secret_answers,
         )
 
@@ -160,8 +158,8 @@ class Performer:
             key = (run.scope.app, request.run)
             # What its hooks have not had yet is nobody's to hear.
             open_ = not workflow.compiled.agents[command.agent].send
-            heard = open_ and self.speech.is_heard(key)
-            listener = self.speech.listener(key, command.seq) if heard else None
+            heard = open_ and self.stream.has_followers(key)
+            listener = self.stream.text_sender(key, command.seq) if heard else None
             with user_code:
                 reply = await model.reply(request, listener)
             if listener is not None:  # Its words are heard before the whole takes their place.
@@ -177,7 +175,7 @@ class Performer:
 
     def _on_retry(self, run: CallingRun, command: CallModel) -> Callable[[str], None]:
         key = (run.scope.app, run.state.run)
-        return lambda text: self.speech.tell(key, ModelRetry(key[1], command.seq, text))
+        return lambda text: self.stream.send(key, ModelRetry(key[1], command.seq, text))
 
     async def call_tool(self, run: CallingRun, command: CallTool) -> tuple[NewEvent, ...]:
         """Call a tool, a hook or a tool of a server."""

@@ -235,12 +235,12 @@ class Worker:
             cause.__traceback__ = None
             cause = cause.__cause__ or cause.__context__
 
-    def is_given_up(self, run: RunKey) -> bool:
+    def is_stopped(self, run: RunKey) -> bool:
         return run in self._given_up and run not in self._held
 
-    def raise_if_given_up(self, run: RunKey) -> None:
+    def raise_if_stopped(self, run: RunKey) -> None:
         """Tell whoever waits for a run that it is not worked on any more, and why."""
-        if self.is_given_up(run):
+        if self.is_stopped(run):
             fault = self._given_up[run]
             raise RunGivenUp(run[1], fault) from fault
 

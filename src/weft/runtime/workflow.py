@@ -1,9 +1,11 @@
 """A workflow: a package that was checked and linked, ready to run, shared by all its runs."""
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Any, Final
 from weakref import finalize
 
 from pydantic_core import from_json, to_json
@@ -27,9 +29,8 @@ from weft.ports.tools import Call, ToolLoader, Tools
 from weft.runtime.board.code import BoardCode, link_board
 from weft.runtime.board.types import NO_TYPES, ArtifactTypes, artifact_types
 from weft.runtime.flow.code import FlowCode, link_flow
-from weft.runtime.models.settings import settings_by_agent
 from weft.runtime.tools.forms import Form, Validator, make_forms, validator_for
-from weft.spec.agents import WORD_CONDITIONS, Handoff, ModelSettings
+from weft.spec.agents import CACHE_SEED, WORD_CONDITIONS, Handoff, ModelSettings
 from weft.spec.board import BoardAgent, ModelEngine
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import names
@@ -376,3 +377,42 @@ def unpack(content: bytes) -> tuple[WorkflowSpec, dict[str, bytes]]:
             f"the package of a run cannot be read ({error}); "
             "it was damaged, or written by another version of Weft"
         ) from error
+
+
+#: Every provider takes seeds of 31 bits; 0 means "none" to some.
+_SEEDS: Final = 2**31 - 1
+
+
+def settings_by_agent(spec: WorkflowSpec) -> dict[str, ModelSettings | None]:
+    """Return how the model of each agent is asked; null where nothing is declared."""
+    usual = spec.orchestrator.model_settings
+    own = {it.agent_name: _merged(usual, it.model_settings) for it in spec.agents}
+    for it in spec.board.agents if spec.board else ():
+        own |= {role_of(it.agent, engine): own.get(it.agent) for engine in range(len(it.engines))}
+    own |= {role: own.get(it.agent) for role, _, it in (roles(spec.flow) if spec.flow else ())}
+    return own
+
+
+def _merged(usual: ModelSettings | None, own: ModelSettings | None) -> ModelSettings | None:
+    said = {**declared(usual), **declared(own)}
+    return ModelSettings.model_validate(said) if said else None
+
+
+def declared(settings: ModelSettings | None) -> dict[str, Any]:
+    """Return what settings say, by name; what they leave to the provider is not there."""
+    return {name: value for name, value in settings or () if value is not None}
+
+
+def in_run(
+    settings: ModelSettings | None, app: str, workflow: str, run: str
+) -> ModelSettings | None:
+    """Return settings as they are sent in a run: a seed is a number there."""
+    if settings is None or settings.seed != CACHE_SEED:
+        return settings
+    return settings.model_copy(update={"seed": cache_seed(app, workflow, run)})
+
+
+def cache_seed(app: str, workflow: str, run: str) -> int:
+    """Return a number from 1 on that follows from app, workflow and run, and from nothing else."""
+    named = json.dumps((app, workflow, run)).encode()
+    return int.from_bytes(hashlib.sha256(named).digest()[:8]) % _SEEDS + 1

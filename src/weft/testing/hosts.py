@@ -18,10 +18,10 @@ from weft.packages.review import refuse_errors
 from weft.ports.clock import Clock
 from weft.ports.dispatcher import Dispatcher
 from weft.ports.documents import Change, Collection, Document
+from weft.ports.external import ExternalPorts
 from weft.ports.journal import Journal
 from weft.ports.model import Model
 from weft.ports.scope import Scope
-from weft.runtime.external_ports import Outside
 from weft.runtime.host import Host
 from weft.runtime.workflow import LINKING, Linking, Workflow, link
 from weft.spec.workflow import WorkflowSpec
@@ -129,7 +129,7 @@ def host_for(  # noqa: PLR0913 - its ports, all by name
     clock: Clock | None = None,
     dispatcher: Dispatcher | None = None,
     environment: Mapping[str, str] | None = None,
-    outside: Outside | None = None,
+    outside: ExternalPorts | None = None,
     documents: Mapping[str, Sequence[Mapping[str, Json]]] | None = None,
     linking: Linking = LINKING,
 ) -> Host:
@@ -142,7 +142,7 @@ def host_for(  # noqa: PLR0913 - its ports, all by name
     if isinstance(model, ScriptedModel):
         model.require_known(workflow)
     if documents is not None:
-        outside = replace(outside or Outside(), documents=GivenDocuments(documents))
+        outside = replace(outside or ExternalPorts(), documents=GivenDocuments(documents))
 
     async def find(_: str) -> Workflow:
         return workflow

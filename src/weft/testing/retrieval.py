@@ -12,11 +12,10 @@ from zlib import crc32
 
 from weft.adapters.collections.rows import labels, require_filters
 from weft.findings import Json
-from weft.ports.embeddings import require_texts
-from weft.ports.retriever import MIN_RELEVANCE, TOP_K, Collection, RetrievalResult
+from weft.ports.retrieval import MIN_RELEVANCE, TOP_K, Collection, RetrievalResult, require_texts
 
 if TYPE_CHECKING:
-    from weft.ports.embeddings import Vectors
+    from weft.ports.retrieval import Vectors
 
 C = TypeVar("C", bound=Collection)
 

@@ -22,7 +22,7 @@ from weft.engine.events import (
 )
 from weft.engine.events.codec import encode
 from weft.inspect.variables import HIDDEN_VALUE, is_secret
-from weft.runtime.models.replies import reading
+from weft.runtime.models import reading
 from weft.runtime.runs.live_stream import ToolProgress
 from weft.runtime.workflow import Workflow
 

@@ -23,8 +23,7 @@ from support.tool_play import until
 from weft.adapters.mcp.servers import McpToolServers
 from weft.adapters.system_clock import SystemClock
 from weft.errors import SetupError, ToolError
-from weft.ports.services import ServiceLogin
-from weft.ports.tool_servers import ToolServer
+from weft.ports.external import ServiceLogin, ToolServer
 from weft.testing.clock import ManualClock
 
 SUPPORT = Path(__file__).parents[2] / "support"

@@ -457,7 +457,7 @@ async def f():
 def test_a_tool_may_have_its_own_time(hasty):
     text = """
         import asyncio, time
-        from weft.runtime.tools.options import tool
+        from weft.runtime.tools.tool_api import tool
         @tool(timeout=0.05)
         def short(): time.sleep(0.5)
         @tool(timeout=30)
@@ -474,7 +474,7 @@ def test_a_tool_may_have_its_own_time(hasty):
 def test_one_second_is_one(bench):
     text = """
         import asyncio
-        from weft.runtime.tools.options import tool
+        from weft.runtime.tools.tool_api import tool
         @tool(timeout=1)
         async def f(): await asyncio.sleep(100)
     """
@@ -485,7 +485,7 @@ def test_one_second_is_one(bench):
 def test_reading_tools_are_tried_again_and_writing_ones_are_not(bench):
     text = """
         from weft.errors import Refuse, RetryModel
-        from weft.runtime.tools.options import tool
+        from weft.runtime.tools.tool_api import tool
         tries = {"read": 0, "write": 0, "refuse": 0}
         @tool(effect="read", retries=2)
         def read() -> int:
@@ -515,7 +515,7 @@ def test_reading_tools_are_tried_again_and_writing_ones_are_not(bench):
 
 def test_options_that_make_no_sense_are_found_at_link(bench):
     text = """
-        from weft.runtime.tools.options import tool
+        from weft.runtime.tools.tool_api import tool
         @tool(retries=3)
         def f(): ...
     """

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
 from weft.errors import UsageError
-from weft.runtime.tools.options import NO_OPTIONS, ToolOptions, options_of, tool
+from weft.runtime.tools.tool_api import NO_OPTIONS, ToolOptions, options_of, tool
 from weft.runtime.variables.json_values import MAX_BYTES, own_copy, plain_json
 
 SECONDS = "the timeout of a tool is a number of seconds above 0"

@@ -34,8 +34,8 @@ from weft.adapters.services import connections, http_services
 from weft.adapters.services.http_services import AnswerCache, HttpServices
 from weft.app.settings import allowed_hosts
 from weft.errors import PortError, UsageError
+from weft.ports.external import ServiceAnswer, ServiceLogin
 from weft.ports.scope import Scope
-from weft.ports.services import ServiceAnswer, ServiceLogin
 from weft.testing import ManualClock
 
 # What is asked and answered
@@ -462,7 +462,7 @@ from weft.adapters.system_clock import SystemClock
 from weft.errors import SetupError
 from weft.ports.clock import Clock
 from weft.ports.scope import Scope
-from weft.ports.services import ServiceRequest
+from weft.ports.external import ServiceRequest
 try:
     asyncio.run(HttpServices(SystemClock()).get(Scope("a"), ServiceRequest("s", "o", "http://a/")))
 except SetupError as error:

@@ -30,7 +30,7 @@ from weft.adapters.services import connections
 from weft.adapters.services.connections import is_public
 from weft.adapters.services.http_services import HttpServices
 from weft.errors import PortError
-from weft.ports.services import ServiceAnswer, ServiceLogin
+from weft.ports.external import ServiceAnswer, ServiceLogin
 
 # Addresses that are not public
 

@@ -20,7 +20,7 @@ from weft.context.step_context import (
     state_value,
 )
 from weft.errors import ToolError
-from weft.ports.retriever import Collection, RetrievalResult
+from weft.ports.retrieval import Collection, RetrievalResult
 from weft.runtime.variables.json_values import plain_json
 
 

@@ -14,7 +14,7 @@ from weft.inspect.flow import failed_turn, paths_by_name
 from weft.inspect.replay import check_replay
 from weft.inspect.run import inspect_run
 from weft.inspect.turn import inspect_turn
-from weft.ports.retriever import RetrievalResult
+from weft.ports.retrieval import RetrievalResult
 from weft.spec.flow import (
     Approval,
     Branch,

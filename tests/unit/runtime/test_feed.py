@@ -9,7 +9,7 @@ from support.journal_play import play
 from weft.adapters.sqlite import SqliteJournal, journal
 from weft.engine.events import Event, MessageShown, RunEnded
 from weft.errors import StoreError
-from weft.runtime.runs.feed import MOST_WAITING, Feed, Subscription, follow
+from weft.runtime.runs.live_stream import MAX_WAITING_BATCHES, Feed, Subscription, follow
 from weft.testing.journal.samples import SCOPE, SampleRun
 
 KEY = ("app", "r")
@@ -74,15 +74,15 @@ def test_a_subscription_hands_over_batches_in_order():
 def test_a_subscription_that_overflows_says_to_look_again():
     async def story():
         news = Subscription()
-        for seq in range(1, MOST_WAITING + 1):
+        for seq in range(1, MAX_WAITING_BATCHES + 1):
             news.tell([shown(seq)])
         assert await news.next() == [shown(1)]
-        news.tell([shown(MOST_WAITING + 1)])
-        news.tell([shown(MOST_WAITING + 2)])
+        news.tell([shown(MAX_WAITING_BATCHES + 1)])
+        news.tell([shown(MAX_WAITING_BATCHES + 2)])
         assert len(news._batches) == 0, "nothing is kept that the store has"
-        news.tell([shown(MOST_WAITING + 3)])
+        news.tell([shown(MAX_WAITING_BATCHES + 3)])
         assert await news.next() is None
-        assert await news.next() == [shown(MOST_WAITING + 3)]
+        assert await news.next() == [shown(MAX_WAITING_BATCHES + 3)]
 
     play(story())
 
@@ -175,11 +175,11 @@ def test_a_slow_follower_misses_nothing():
         async with aclosing(store.follow()) as events:
             store.write(shown(1))
             found.append((await anext(events)).seq)
-            for seq in range(2, 3 * MOST_WAITING):
+            for seq in range(2, 3 * MAX_WAITING_BATCHES):
                 store.write(shown(seq))
-            store.write(ended(3 * MOST_WAITING))
+            store.write(ended(3 * MAX_WAITING_BATCHES))
             found += [it.seq async for it in events]
-        assert found == list(range(1, 3 * MOST_WAITING + 1))
+        assert found == list(range(1, 3 * MAX_WAITING_BATCHES + 1))
         assert len(store.reads) == 2
 
     play(story())

@@ -8,8 +8,7 @@ from support.journal_play import play
 from weft.engine.events import MessageShown
 from weft.errors import RunError, UsageError
 from weft.runtime.runs.decision import NewEvent
-from weft.runtime.runs.effects import Broken
-from weft.runtime.runs.inbox import Delivery, Inbox
+from weft.runtime.runs.effects import Broken, Delivery, Inbox
 
 RESULT = (NewEvent("agent:A", MessageShown("x"), 3, 1),)
 

@@ -6,7 +6,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from weft.runtime.variables.masking import MASK, masked
+from weft.runtime.variables.json_values import MASK, masked
 
 KEY = 'a "key"\nof träge & slow/words'
 

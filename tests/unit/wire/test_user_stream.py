@@ -10,10 +10,9 @@ from support.run_play import ADA, play
 from weft.context.audience import Audience
 from weft.engine.events import KIND_NAMES
 from weft.errors import ModelError, PortError, StoreError
+from weft.ports.external import ExternalPorts, OfferedTool
 from weft.ports.model import ModelReply, ToolSchema
 from weft.ports.scope import Scope
-from weft.ports.tool_servers import OfferedTool
-from weft.runtime.external_ports import Outside
 from weft.runtime.signals import Answer
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.models import ScriptedModel, call
@@ -22,7 +21,7 @@ from weft.wire.events import event_data, user_event_data
 CODE = {
     "tools/desk.py": b'''
 from weft import Ask, Refuse, use_ui_tool
-from weft.runtime.asking import show_ui_tool
+from weft.runtime.tools.tool_api import show_ui_tool
 
 
 def look(order: str, context_variables) -> dict:
@@ -356,7 +355,7 @@ def played():
         name="canary-model",
         environment={"DESK_KEY": "canary-secret"},
         after=agree,
-        outside=Outside(
+        outside=ExternalPorts(
             documents=Plans(),
             services=Down(),
             servers=Shop(),

@@ -35,12 +35,11 @@ from weft.adapters.collections.rows import (
 from weft.adapters.sqlite_file import transaction
 from weft.errors import RetrievalError, SetupError
 from weft.findings import Json
-from weft.ports.embeddings import Embedder
-from weft.ports.retriever import MIN_RELEVANCE, TOP_K, RetrievalResult
+from weft.ports.retrieval import MIN_RELEVANCE, TOP_K, Embedder, RetrievalResult
 
 if TYPE_CHECKING:
     from weft.adapters.collections.vectors import MappedVectors, Snapshot
-    from weft.ports.embeddings import Vectors
+    from weft.ports.retrieval import Vectors
 
 T = TypeVar("T")
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from weft.adapters.collections.vectors import MappedVectors
-    from weft.ports.embeddings import Vectors
+    from weft.ports.retrieval import Vectors
 
 #: How well rows are connected, and how far it is looked around when one is added or looked for.
 _CONNECTIVITY: Final = 16

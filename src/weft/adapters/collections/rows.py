@@ -18,7 +18,7 @@ from pydantic_core import from_json
 from weft.adapters.collections.texts import Passage
 from weft.errors import RetrievalError
 from weft.findings import Json
-from weft.ports.retriever import RetrievalResult
+from weft.ports.retrieval import RetrievalResult
 
 #: A part of a query that picks sources, and its values.
 Condition = tuple[str, list[str]]

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from weft.adapters.collections.index import VectorIndex
-    from weft.ports.embeddings import Vectors
+    from weft.ports.retrieval import Vectors
 
 
 _MAGIC: Final = b"weftvec1"

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Final
 from zipfile import ZipFile
 
 from weft.errors import RetrievalError, SetupError, UsageError
-from weft.ports.embeddings import require_texts
+from weft.ports.retrieval import require_texts
 
 if TYPE_CHECKING:
-    from weft.ports.embeddings import Vectors
+    from weft.ports.retrieval import Vectors
 
 
 #: A word longer than this is one unknown token.

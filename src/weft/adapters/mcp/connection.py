@@ -35,10 +35,9 @@ from weft.adapters.mcp.transports import Address, Program
 from weft.errors import ToolError
 from weft.findings import Json
 from weft.ports.clock import Clock
+from weft.ports.external import OfferedTool, ToolServer
 from weft.ports.model import ToolSchema
-from weft.ports.tool_servers import OfferedTool, ToolServer
-from weft.runtime.variables.json_values import plain_json
-from weft.runtime.variables.masking import masked
+from weft.runtime.variables.json_values import masked, plain_json
 
 LOG: Final = logging.getLogger("weft.mcp")
 

@@ -1,4 +1,4 @@
-"""Tool servers behind `weft.ports.tool_servers`: programs and addresses that speak MCP."""
+"""Tool servers behind `weft.ports.external`: programs and addresses that speak MCP."""
 
 import asyncio
 from collections.abc import Callable, Hashable, Mapping
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from weft.errors import SetupError
 from weft.findings import Json
 from weft.ports.clock import Clock
-from weft.ports.tool_servers import OfferedTool, ToolServer
+from weft.ports.external import OfferedTool, ToolServer
 
 if TYPE_CHECKING:
     from weft.adapters.mcp.connection import Connection

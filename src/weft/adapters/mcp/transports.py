@@ -22,8 +22,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
 from weft.errors import ToolError
-from weft.ports.services import ServiceLogin
-from weft.ports.tool_servers import ToolServer
+from weft.ports.external import ServiceLogin, ToolServer
 from weft.runtime.variables.json_values import MAX_BYTES
 
 if TYPE_CHECKING:

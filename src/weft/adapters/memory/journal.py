@@ -23,7 +23,7 @@ from weft.ports.board import ArtifactPage, ArtifactQuery, Consumption
 from weft.ports.dispatcher import RunKey
 from weft.ports.journal import Pruned
 from weft.ports.scope import Scope
-from weft.runtime.runs.feed import Feed, follow
+from weft.runtime.runs.live_stream import Feed, follow
 
 
 class MemoryJournal:

@@ -14,10 +14,10 @@ from weft.adapters.models.limits import RetryPolicy
 from weft.adapters.models.openai_http import Connections, Endpoint
 from weft.errors import ModelError, RetrievalError
 from weft.ports.clock import Clock
-from weft.ports.embeddings import require_texts
+from weft.ports.retrieval import require_texts
 
 if TYPE_CHECKING:
-    from weft.ports.embeddings import Vectors
+    from weft.ports.retrieval import Vectors
 
 #: How many texts one request has at most.
 MOST_TEXTS: Final = 64

@@ -17,7 +17,7 @@ from weft.engine.events import (
 )
 from weft.errors import ModelError, ReplayMismatch
 from weft.ports.model import ModelReply, ModelRequest
-from weft.runtime.models.consulting import JUDGEMENT
+from weft.runtime.models import JUDGEMENT
 
 
 @dataclass(frozen=True, slots=True)

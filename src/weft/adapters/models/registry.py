@@ -26,7 +26,7 @@ from weft.ports.model import Model
 if TYPE_CHECKING:
     from weft.adapters.models.library import LibraryModel
     from weft.adapters.models.openai_http import Connections, Endpoint
-    from weft.ports.embeddings import Embedder
+    from weft.ports.retrieval import Embedder
 
 #: Makes the model of a name; it is given what follows the colon, if anything does.
 Factory = Callable[[str], Model]

@@ -19,8 +19,7 @@ from weft.findings import Json
 from weft.ids import nearest
 from weft.ports.model import ToolSchema
 from weft.ports.tools import AskPerson, Call
-from weft.runtime.asking import asking
-from weft.runtime.tools.options import ToolOptions, options_of
+from weft.runtime.tools.tool_api import ToolOptions, asking, options_of
 from weft.runtime.variables.json_values import plain_json
 
 _BY_NAME: Final = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)

@@ -18,7 +18,7 @@ from weft.findings import Finding, Place
 from weft.ids import join_names, nearest
 from weft.ports.tools import NO_HOOKS, NOTHING_GIVEN
 from weft.runtime.linked_objects import PROGRAM
-from weft.runtime.tools.options import options_of
+from weft.runtime.tools.tool_api import options_of
 from weft.spec.tools import BUILT_IN_FILE, BUILT_IN_TOOLS, INSTALLED
 
 #: The code of findings that only running the code can tell; the others are the checker's.

@@ -17,7 +17,7 @@ from typing import Any, Final, TextIO, TypeAlias
 import typing_extensions
 
 from weft.errors import ToolError
-from weft.runtime.asking import masked_output
+from weft.runtime.tools.tool_api import masked_output
 
 Import: TypeAlias = Callable[..., ModuleType]
 

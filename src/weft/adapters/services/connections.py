@@ -29,7 +29,7 @@ from yarl import URL
 from weft.engine.events.codec import read_json
 from weft.errors import PortError
 from weft.findings import Json
-from weft.ports.services import ServiceLogin, ServiceRequest
+from weft.ports.external import ServiceLogin, ServiceRequest
 
 #: Ranges that are not public whatever the standard library of this Python says: set aside for
 #: protocols, relays to other networks, and what a cloud tells its machines.

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from weft.engine.events.codec import read_json
 from weft.errors import PortError, SetupError
 from weft.ports.clock import Clock
+from weft.ports.external import ServiceAnswer, ServiceRequest
 from weft.ports.scope import Scope
-from weft.ports.services import ServiceAnswer, ServiceRequest
 
 if TYPE_CHECKING:
     from weft.adapters.services.connections import Connections

@@ -44,7 +44,7 @@ from weft.findings import Json
 from weft.ports.board import ArtifactPage, ArtifactQuery, Consumption
 from weft.ports.journal import Durability, Pruned
 from weft.ports.scope import Scope
-from weft.runtime.runs.feed import Feed, follow
+from weft.runtime.runs.live_stream import Feed, follow
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ from weft.cli.text import clean, counted, shortened
 from weft.environment import read_environment
 from weft.findings import Json
 from weft.ids import nearest
-from weft.ports.retriever import TOP_K, RetrievalResult
+from weft.ports.retrieval import TOP_K, RetrievalResult
 
 T = TypeVar("T")
 

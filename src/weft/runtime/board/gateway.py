@@ -18,13 +18,13 @@ from weft.findings import Json
 from weft.ids import nearest
 from weft.ports.board import ArtifactQuery, Consumption, StoredArtifact
 from weft.ports.scope import Scope
-from weft.runtime.arguments import require_scope, require_text, require_user
 from weft.runtime.board.collecting import Collector, last_run, open_run
 from weft.runtime.board.publish import Offer, Publication, event_of, validate_offer
 from weft.runtime.board.reading import reader_for
 from weft.runtime.gateway import Gateway
-from weft.runtime.models.comparing import require_embeddings
+from weft.runtime.models import require_embeddings
 from weft.runtime.runs.decision import NewEvent
+from weft.runtime.runs.starts import require_scope, require_text, require_user
 from weft.runtime.signals import Stop
 from weft.runtime.workflow import Workflow
 from weft.runtime.workflow_cache import require_completed

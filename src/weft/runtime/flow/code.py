@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from weft.context.agent_step import AgentStep, ContextAssembler
 from weft.dsl.objects import given_key
 from weft.engine.flow.plan import steps_of, works_of
-from weft.ports.retriever import Collection, VectorSearchAdapter
+from weft.ports.retrieval import Collection, VectorSearchAdapter
 from weft.ports.tools import ToolLoader
 from weft.runtime.flow.lost_fields import lost_fields
 from weft.runtime.linked_objects import ObjectMaker, display_name, find_objects, unusable

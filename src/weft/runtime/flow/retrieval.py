@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 from weft.context.user_code import user_code
 from weft.errors import RetrievalError, ToolError, UsageError
 from weft.findings import Json
-from weft.ports.retriever import (
+from weft.ports.retrieval import (
     MIN_RELEVANCE,
     TOP_K,
     Collection,

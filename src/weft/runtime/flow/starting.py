@@ -8,7 +8,7 @@ from weft.engine.compiled import CompiledWorkflow
 from weft.errors import UsageError
 from weft.findings import Json
 from weft.ids import nearest
-from weft.ports.retriever import Retrievers
+from weft.ports.retrieval import Retrievers
 from weft.runtime.flow.states import read_state
 from weft.runtime.workflow import Workflow
 from weft.spec.variables import DerivedSource, EnvironmentSource

@@ -19,8 +19,7 @@ from weft.ports.dispatcher import RunKey
 from weft.ports.scope import Scope
 from weft.runtime.perform import Performer
 from weft.runtime.runs.decision import CallCheck, Decision, NewEvent
-from weft.runtime.runs.effects import Effect, Effects, NewEvents
-from weft.runtime.runs.inbox import Delivery, Inbox
+from weft.runtime.runs.effects import Delivery, Effect, Effects, Inbox, NewEvents
 from weft.runtime.runs.writer import RunWriter
 from weft.runtime.workflow import Workflow
 

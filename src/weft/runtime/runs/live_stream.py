@@ -1,24 +1,41 @@
-"""What a model says while it speaks: pieces of text for whoever follows, kept nowhere."""
+"""Following a run while it works: its events as they are written, and streamed text meanwhile.
+
+Streamed text is not stored. A follower gets events from the process that writes them, and reads the
+store only to catch up.
+"""
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections import deque
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Generator,
+    Sequence,
+)
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
-from weft.engine.events import Event
+from weft.engine.events import Event, ModelFailed, ModelReplied, RunEnded
 from weft.ports.dispatcher import RunKey
+from weft.ports.journal import Journal
+from weft.ports.scope import Scope
 
-#: How much waits for a slow follower: later pieces of text are lost, since the reply has all of
+#: How much waits for a slow follower: later pieces of text are dropped, since the reply has all of
 #: them, and later events are read from the store.
-MOST_WAITING: Final = 10_000
+MAX_WAITING_ITEMS: Final = 10_000
+
+#: How many batches of events wait for a slow follower; after that it reads the store again.
+MAX_WAITING_BATCHES: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A piece of what a model is saying; superseded by its reply, and not in the journal.
+    """A piece of a reply while the model writes it; superseded by the reply, and not stored.
 
-    `call` is the number of the event that let the model speak, `offset` where the piece begins.
+    `call` is the number of the event that started the model call, `offset` where the piece begins.
     """
 
     run: str
@@ -29,7 +46,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class ModelRetry:
-    """A model gave no answer and is about to be asked again; the reply will tell of it as well."""
+    """A model call failed and is about to be repeated; the reply records it as well."""
 
     run: str
     call: int
@@ -38,7 +55,7 @@ class ModelRetry:
 
 @dataclass(frozen=True, slots=True)
 class ToolProgress:
-    """How far a tool says it has come; `call` is the number of the event that called it."""
+    """The progress that a tool reports; `call` is the number of the event that called it."""
 
     run: str
     call: int
@@ -49,79 +66,229 @@ class ToolProgress:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Nothing more comes."""
+    """No more events follow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """This process does not work on the run any more."""
+    """This process has stopped working on the run."""
 
 
 Delta: TypeAlias = TextDelta | ModelRetry | ToolProgress
-#: What one follower gets: events and pieces of text.
-News: TypeAlias = "asyncio.Queue[Event | Delta | Ended | Left]"
+#: What one follower receives.
+Items: TypeAlias = "asyncio.Queue[Event | Delta | Ended | Left]"
 
 
-class Speech:
-    """Who listens to the models of which run."""
+class LiveStream:
+    """The followers of each run in this process, and the queues that feed them."""
 
     def __init__(self) -> None:
-        self._listening: dict[RunKey, set[News]] = {}
-        #: What is kept for listeners who are about to come.
-        self._expected: dict[RunKey, News] = {}
+        self._queues: dict[RunKey, set[Items]] = {}
+        #: Queues of followers who are about to subscribe.
+        self._reserved: dict[RunKey, Items] = {}
 
-    def expect(self, run: RunKey) -> None:
-        """Keep what is said in a run for a listener who is about to come."""
-        if run not in self._expected:
-            self._expected[run] = self._add(run, asyncio.Queue(MOST_WAITING))
-
-    def forget(self, run: RunKey) -> None:
-        """Keep nothing any longer for a listener who has not come."""
-        if run in self._expected:
-            self._remove(run, self._expected.pop(run))
+    def reserve(self, run: RunKey) -> None:
+        """Keep the items of a run for a follower who is about to subscribe."""
+        if run not in self._reserved:
+            self._reserved[run] = self._add(run, asyncio.Queue(MAX_WAITING_ITEMS))
 
     @contextmanager
-    def listening(self, run: RunKey) -> Generator[News]:
-        """Get what is said in a run for a while."""
-        queue = self._expected.pop(run, None) or self._add(run, asyncio.Queue(MOST_WAITING))
+    def subscribe(self, run: RunKey) -> Generator[Items]:
+        """Receive the items of a run inside the block."""
+        queue = self._reserved.pop(run, None) or self._add(run, asyncio.Queue(MAX_WAITING_ITEMS))
         try:
             yield queue
         finally:
             self._remove(run, queue)
 
-    def is_heard(self, run: RunKey) -> bool:
-        """Tell whether anybody listens to a run."""
-        return run in self._listening
+    def has_followers(self, run: RunKey) -> bool:
+        """Tell whether a run has followers here."""
+        return run in self._queues
 
-    def listener(self, run: RunKey, call: int) -> Callable[[str], None]:
-        """Return what is to be called with pieces of the text of a model call."""
+    def text_sender(self, run: RunKey, call: int) -> Callable[[str], None]:
+        """Return a function that sends pieces of the text of one model call."""
         offset = 0
 
-        def say(text: str) -> None:
+        def send_text(text: str) -> None:
             nonlocal offset
-            self.tell(run, TextDelta(run[1], call, offset, text))
+            self.send(run, TextDelta(run[1], call, offset, text))
             offset += len(text)
 
-        return say
+        return send_text
 
-    def tell(self, run: RunKey, delta: Delta) -> None:
-        """Hand something to whoever listens."""
-        for queue in self._listening.get(run, ()):
+    def send(self, run: RunKey, delta: Delta) -> None:
+        """Send an item to all followers of a run."""
+        for queue in self._queues.get(run, ()):
             if not queue.full():
                 queue.put_nowait(delta)
 
-    def left(self, run: RunKey) -> None:
-        """Say that this process does not work on a run any more."""
-        self.forget(run)
-        for queue in self._listening.get(run, ()):
+    def send_left(self, run: RunKey) -> None:
+        """Tell the followers that this process has stopped working on a run."""
+        if run in self._reserved:
+            self._remove(run, self._reserved.pop(run))
+        for queue in self._queues.get(run, ()):
             if not queue.full():
                 queue.put_nowait(Left())
 
-    def _add(self, run: RunKey, queue: News) -> News:
-        self._listening.setdefault(run, set()).add(queue)
+    def _add(self, run: RunKey, queue: Items) -> Items:
+        self._queues.setdefault(run, set()).add(queue)
         return queue
 
-    def _remove(self, run: RunKey, queue: News) -> None:
-        self._listening[run].discard(queue)
-        if not self._listening[run]:
-            del self._listening[run]
+    def _remove(self, run: RunKey, queue: Items) -> None:
+        self._queues[run].discard(queue)
+        if not self._queues[run]:
+            del self._queues[run]
+
+
+class Subscription:
+    """What one follower has not read yet: batches of events, or that the store has more."""
+
+    def __init__(self) -> None:
+        self._batches: deque[Sequence[Event]] = deque()
+        self._look = False
+        self._waiting: asyncio.Future[None] | None = None
+
+    def tell(self, events: Sequence[Event]) -> None:
+        """Add events that were written."""
+        if len(self._batches) < MAX_WAITING_BATCHES:
+            self._batches.append(events)
+            self._wake()
+        else:
+            self.look_again()
+
+    def look_again(self) -> None:
+        """Note that the store has more events."""
+        self._look = True
+        self._batches.clear()
+        self._wake()
+
+    async def next(self) -> Sequence[Event] | None:
+        """Wait for the next events; None means: read the store."""
+        while not self._look and not self._batches:
+            self._waiting = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiting
+            finally:
+                self._waiting = None
+        if self._look:
+            self._look = False
+            return None
+        return self._batches.popleft()
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+
+class Feed:
+    """The followers of the runs of one store in this process."""
+
+    def __init__(self) -> None:
+        self._following: dict[RunKey, set[Subscription]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._following)
+
+    @contextmanager
+    def subscribed(self, run: RunKey) -> Generator[Subscription]:
+        """Receive the events of a run inside the block."""
+        subscription = Subscription()
+        self._following.setdefault(run, set()).add(subscription)
+        try:
+            yield subscription
+        finally:
+            self._following[run].discard(subscription)
+            if not self._following[run]:
+                del self._following[run]
+
+    def tell(self, run: RunKey, events: Sequence[Event]) -> None:
+        """Hand events that were written here to the followers of their run."""
+        for subscription in self._following.get(run, ()):
+            subscription.tell(events)
+
+    def look_again(self) -> None:
+        """Let all followers read the store: another process has written."""
+        for following in self._following.values():
+            for subscription in following:
+                subscription.look_again()
+
+
+async def follow(
+    feed: Feed, run: RunKey, read: Callable[[int], Awaitable[list[Event]]], after: int
+) -> AsyncGenerator[Event]:
+    """Yield the events of a run after a number as they are written, until it has ended."""
+    with feed.subscribed(run) as subscription:
+        batch: Sequence[Event] | None = None
+        while True:
+            if batch is None or batch[0].seq > after + 1:
+                batch = await read(after)
+            for event in batch:
+                if event.seq > after:
+                    after = event.seq
+                    yield event
+                    if isinstance(event.data, RunEnded):
+                        return
+            batch = await subscription.next()
+
+
+class StoppedRuns(Protocol):
+    """Knows the runs that this process has stopped working on."""
+
+    def is_stopped(self, run: RunKey) -> bool: ...
+
+    def raise_if_stopped(self, run: RunKey) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """Merges the events of a run with its streamed text."""
+
+    _journal: Journal
+    _stopped: StoppedRuns
+    _stream: LiveStream
+
+    async def follow(self, run: str, scope: Scope, after: int) -> AsyncIterator[Event | Delta]:
+        """Yield events and pieces of text in order: a piece after the event that allowed it."""
+        key = (scope.app, run)
+        early: list[Delta] = []
+        replied: set[int] = set()
+        with self._stream.subscribe(key) as items:
+            pump = asyncio.create_task(_pump(self._journal.follow(scope, run, after=after), items))
+            try:
+                while True:
+                    if items.empty() and self._stopped.is_stopped(key):
+                        for event in await self._journal.read(scope, run, after=after):
+                            yield event
+                        self._stopped.raise_if_stopped(key)
+                    item = await items.get()
+                    if isinstance(item, Event):
+                        yield item
+                        after = item.seq
+                        if isinstance(item.data, ModelReplied | ModelFailed):
+                            replied.add(item.cause)
+                        ready = [delta for delta in early if delta.call <= after]
+                        early = [delta for delta in early if delta.call > after]
+                    elif isinstance(item, TextDelta | ModelRetry | ToolProgress):
+                        ready = [item] if item.call <= after else []
+                        early += [] if ready else [item]
+                    elif isinstance(item, Ended):
+                        await pump  # Raises the error that stopped it.
+                        return
+                    else:
+                        continue
+                    for delta in ready:
+                        if delta.call not in replied:
+                            yield delta
+            finally:
+                pump.cancel()
+                await asyncio.gather(pump, return_exceptions=True)
+
+
+async def _pump(events: AsyncIterator[Event], items: Items) -> None:
+    try:
+        async for event in events:
+            await items.put(event)
+    except Exception:  # The follower gets it from the task.
+        await items.put(Ended())
+        raise
+    await items.put(Ended())

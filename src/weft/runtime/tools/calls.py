@@ -19,13 +19,13 @@ from weft.engine.events.calls import BOARD_HOOKS, STEP_HOOKS, FailureKind
 from weft.engine.turn.offered import Offered, offered_tools
 from weft.errors import Ask, ModelError, PortError, Refuse, RetryModel, ToolError, UsageError
 from weft.findings import Json
+from weft.ports.external import ExternalPorts
 from weft.ports.model import ModelReply, OutputSchema
 from weft.ports.tools import Call
 from weft.runtime.board.calls import called
-from weft.runtime.external_ports import Outside
 from weft.runtime.flow.calls import called as called_step
 from weft.runtime.flow.calls import exception_of, step_call
-from weft.runtime.models.consulting import question_of, tool_messages
+from weft.runtime.models import question_of, tool_messages
 from weft.runtime.runs.decision import NewEvent
 from weft.runtime.runs.live_stream import ToolProgress
 from weft.runtime.tools.code_call import CodeCall, CodePorts
@@ -34,9 +34,8 @@ from weft.runtime.tools.forms import approval_form
 from weft.runtime.tools.hooks import HookInput
 from weft.runtime.tools.questions import CallingRun, Questions
 from weft.runtime.variables.fetching import reach, read_variable, without_secrets
-from weft.runtime.variables.json_values import plain_json
-from weft.runtime.variables.masking import masked
-from weft.runtime.variables.secrets import SecretAnswers
+from weft.runtime.variables.json_values import masked, plain_json
+from weft.runtime.variables.values import SecretAnswers
 
 _log: Final = logging.getLogger("weft.runtime")
 
@@ -49,7 +48,7 @@ class ToolCaller:
     """Performs tool calls with the ports of a host."""
 
     ports: CodePorts
-    outside: Outside
+    outside: ExternalPorts
     consult: Consult
     #: Returns the values of a workflow's secrets, as they are now.
     secrets_of: Callable[[CallingRun], Awaitable[Mapping[str, Json]]]

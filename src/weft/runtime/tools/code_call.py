@@ -9,7 +9,7 @@ from weft.engine.state import Activation, State
 from weft.findings import Json
 from weft.ports.board import BoardStore
 from weft.ports.clock import Clock
-from weft.ports.retriever import Retrievers
+from weft.ports.retrieval import Retrievers
 from weft.ports.tools import Call
 from weft.runtime.flow.retrieval import SearchMemory
 from weft.runtime.tools.context_variables import Context

@@ -17,9 +17,8 @@ from weft.engine.variables.conditions import same
 from weft.errors import ToolError
 from weft.findings import Json
 from weft.ports.model import OutputSchema
-from weft.runtime.models.settings import cache_seed
-from weft.runtime.variables.json_values import own_copy, plain_json
-from weft.runtime.variables.masking import masked
+from weft.runtime.variables.json_values import masked, own_copy, plain_json
+from weft.runtime.workflow import cache_seed
 from weft.spec.types import print_type
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from weft.engine.flow.plan import nodes_of
 from weft.engine.variables.triggers import dig
 from weft.findings import Json
 from weft.ids import nearest
-from weft.runtime.variables.masking import MASK
+from weft.runtime.variables.json_values import MASK
 from weft.spec.flow import Approval
 from weft.spec.part import JsonMap
 from weft.spec.tools import Surface, UiTool

@@ -15,11 +15,11 @@ from weft.findings import Json
 from weft.ids import nearest
 from weft.ports.clock import Clock
 from weft.ports.scope import Scope
-from weft.runtime.asking import check_timeout
 from weft.runtime.tools.forms import Form
-from weft.runtime.variables.masking import has_mask, masked
-from weft.runtime.variables.secrets import SecretAnswers
+from weft.runtime.tools.tool_api import check_timeout
+from weft.runtime.variables.json_values import has_mask, masked
 from weft.runtime.variables.sources import filled
+from weft.runtime.variables.values import SecretAnswers
 from weft.runtime.workflow import Workflow
 
 

@@ -16,9 +16,8 @@ from weft.engine.variables.access import value_error
 from weft.engine.variables.conditions import same
 from weft.errors import PortError, ToolError, UsageError
 from weft.findings import Json
-from weft.ports.tool_servers import ToolServer
-from weft.runtime.external_ports import Outside
-from weft.runtime.variables.masking import masked
+from weft.ports.external import ExternalPorts, ToolServer
+from weft.runtime.variables.json_values import masked
 from weft.runtime.variables.sources import Reading, login, read_source
 from weft.runtime.workflow import Workflow
 from weft.spec.templates import Reference, parse_template, references
@@ -35,7 +34,7 @@ SERVER: Final = "mcp:"
 
 
 async def fetch(
-    outside: Outside, workflow: Workflow, state: State, command: Fetch
+    outside: ExternalPorts, workflow: Workflow, state: State, command: Fetch
 ) -> list[EventData]:
     """Read everything at the same time; what cannot be read has its default, or is a fault."""
     names = command.names
@@ -75,7 +74,7 @@ def set_by_source(workflow: Workflow, name: str, value: Json) -> VariableSet:
 
 
 async def read_variable(
-    outside: Outside,
+    outside: ExternalPorts,
     workflow: Workflow,
     state: State,
     turn: int,
@@ -137,7 +136,7 @@ def _not_set(name: str) -> UsageError:
 
 
 async def _listed(
-    outside: Outside, workflow: Workflow, server: McpServer
+    outside: ExternalPorts, workflow: Workflow, server: McpServer
 ) -> list[dict[str, Json]] | str:
     """Return the tools a server offers and is allowed to, as models see them; or what is wrong."""
     if outside.servers is None:
@@ -165,7 +164,7 @@ async def _listed(
     ]
 
 
-def reach(server: McpServer, workflow: Workflow, outside: Outside) -> ToolServer:
+def reach(server: McpServer, workflow: Workflow, outside: ExternalPorts) -> ToolServer:
     """Return how a server is reached, with its secrets; raises UsageError if one is missing."""
     return ToolServer(
         name=server.name,

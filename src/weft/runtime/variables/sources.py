@@ -13,9 +13,8 @@ from weft.ids import TENANT_VARIABLES
 from weft.packages.text.documents import Format, parse_text
 from weft.packages.text.index import spot
 from weft.ports.documents import Collection, Document, Documents
+from weft.ports.external import ExternalPorts, ServiceLogin, ServiceRequest
 from weft.ports.scope import Scope
-from weft.ports.services import ServiceLogin, ServiceRequest
-from weft.runtime.external_ports import Outside
 from weft.spec.templates import Reference, parse_template
 from weft.spec.variables import (
     DatabaseSource,
@@ -42,7 +41,7 @@ class Reading:
 
 
 async def read_source(
-    outside: Outside, source: Source, *, app: str, workflow: str, values: Mapping[str, Json]
+    outside: ExternalPorts, source: Source, *, app: str, workflow: str, values: Mapping[str, Json]
 ) -> Reading:
     """Read the value of a variable; `values` are those of all others.
 
@@ -62,7 +61,7 @@ async def read_source(
 
 
 async def write_entity(
-    outside: Outside,
+    outside: ExternalPorts,
     source: EntitySource,
     document: Json,
     *,
@@ -84,7 +83,7 @@ async def write_entity(
 
 
 async def _from_database(
-    outside: Outside, source: DatabaseSource, scope: Scope, values: Mapping[str, Json]
+    outside: ExternalPorts, source: DatabaseSource, scope: Scope, values: Mapping[str, Json]
 ) -> Reading:
     if source.query_template is not None:
         query = _without_tenant(cast("Document", filled(source.query_template, values)), scope.app)
@@ -105,7 +104,7 @@ async def _from_database(
 
 
 async def _from_entity(
-    outside: Outside, source: EntitySource, scope: Scope, values: Mapping[str, Json]
+    outside: ExternalPorts, source: EntitySource, scope: Scope, values: Mapping[str, Json]
 ) -> Reading:
     query = _search(source.search_by, scope.app, values)
     found = await _find(outside, source.collection, source.database, scope, query, ())
@@ -136,7 +135,7 @@ def _at(value: Json, path: Sequence[str]) -> Json:
 
 
 async def _find(
-    outside: Outside,
+    outside: ExternalPorts,
     collection: str,
     database: str | None,
     scope: Scope,
@@ -151,7 +150,7 @@ async def _find(
         raise PortError(f"the store of documents gave no answer within {PATIENCE:g} s") from None
 
 
-def _documents(outside: Outside) -> Documents:
+def _documents(outside: ExternalPorts) -> Documents:
     if outside.documents is None:
         raise UsageError("no store of documents is set up here")
     return outside.documents
@@ -176,7 +175,7 @@ def _without_tenant(query: Document, app: str) -> Document:
 
 
 async def _from_service(
-    outside: Outside, source: ExternalSource, scope: Scope, values: Mapping[str, Json]
+    outside: ExternalPorts, source: ExternalSource, scope: Scope, values: Mapping[str, Json]
 ) -> Reading:
     if outside.services is None:
         raise UsageError("no services can be asked here")
@@ -212,7 +211,7 @@ def login(auth: ServiceAuth, environment: Mapping[str, str]) -> ServiceLogin:
     return ServiceLogin(auth.type, secret, auth.header)
 
 
-async def _from_file(outside: Outside, source: FileSource, workflow: str) -> Reading:
+async def _from_file(outside: ExternalPorts, source: FileSource, workflow: str) -> Reading:
     if outside.files is None:
         raise UsageError("no files can be read here")
     text = await outside.files.read(workflow, source.path)

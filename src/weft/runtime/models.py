@@ -1,0 +1,226 @@
+"""Model calls: judgements, comparisons, consultations by tools, and how replies are recorded."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from pydantic_core import to_json
+
+from weft.context.history import conversation
+from weft.context.segment import shown, value_of
+from weft.context.similarity import GET_EMBEDDINGS, NO_EMBEDDINGS, Similarity
+from weft.context.view import WITHHELD, is_visible
+from weft.engine.commands import CallModel, Judge
+from weft.engine.conversation.routing import compared_with, nearest_rule
+from weft.engine.conversation.turn import read_output
+from weft.engine.events import ConditionJudged, ModelReplied, ToolRequest
+from weft.engine.events.codec import read_json, unfenced
+from weft.engine.state import State
+from weft.errors import ModelError, RetrievalError, RunError, SetupError
+from weft.ports.model import ChatMessage, ModelReply, OutputSchema
+from weft.runtime.flow.replies import reply_error
+from weft.runtime.tools.forms import first_error
+from weft.runtime.variables.json_values import plain_json
+from weft.runtime.workflow import Workflow
+from weft.spec.templates import parse_template
+
+#: The shape of a judgement.
+JUDGEMENT: Final = OutputSchema(
+    "Judgement",
+    {
+        "type": "object",
+        "properties": {
+            "holds": {"type": "boolean", "description": "Whether the condition holds."},
+            "reason": {"type": "string", "description": "Why, in a sentence."},
+        },
+        "required": ["holds", "reason"],
+        "additionalProperties": False,
+    },
+)
+
+#: How much of the conversation is told to whoever judges it, in messages from the end.
+HEARD: Final = 40
+
+_JUDGE: Final = (
+    "You judge whether a condition holds in a conversation between agents and a user. Go by what "
+    'was said and by the values below, and by nothing else. Reply with JSON: {"holds": true or '
+    'false, "reason": "one sentence"}.'
+)
+_TOOL: Final = "You answer a question of a program. Reply with the answer and nothing else."
+
+
+def question_of(messages: list[ChatMessage], output: OutputSchema | None) -> str:
+    """Return the hash by which a question is known when it is asked again."""
+    return hashlib.sha256(to_json((messages, output))).hexdigest()
+
+
+def tool_messages(instruction: str) -> list[ChatMessage]:
+    """Return what is sent for a question of a tool."""
+    return [{"role": "system", "content": _TOOL}, {"role": "user", "content": instruction}]
+
+
+def judge_messages(workflow: Workflow, state: State, command: Judge) -> list[ChatMessage]:
+    """Return what is sent to have a condition judged."""
+    handoff = workflow.spec.handoffs[command.rule]
+    exposed = workflow.spec.exposure.get(command.agent, ())
+    values = {
+        name: value_of(state, state.variables, name)
+        for name in exposed
+        if is_visible(workflow.spec, command.agent, name)
+    }
+    said = [
+        f"{it.get('name', 'user')}: {it['content']}" for it in conversation(state.messages)[-HEARD:]
+    ]
+    parts = [
+        f"Workflow: {workflow.name}. {workflow.spec.orchestrator.description}".strip(),
+        "Conversation:\n" + "\n".join(said or ["(nothing was said yet)"]),
+        f"Values: {to_json(values).decode()}" if values else "",
+        f"Condition for handing over to {handoff.target_agent}: "
+        + worded(workflow, state, command.agent, handoff.condition or ""),
+    ]
+    return [
+        {"role": "system", "content": _JUDGE},
+        {"role": "user", "content": "\n\n".join(filter(None, parts))},
+    ]
+
+
+def worded(workflow: Workflow, state: State, agent: str, condition: str) -> str:
+    """Return the words of a condition with the values of the variables that stand in braces."""
+    parts: list[str] = []
+    for part in parse_template(condition.replace("${", "{")):
+        if isinstance(part, str):
+            parts.append(part)
+        elif is_visible(workflow.spec, agent, part.name):
+            parts.append(shown(value_of(state, state.variables, part.name)))
+        else:
+            parts.append(WITHHELD)
+    return "".join(parts)
+
+
+def judged(command: Judge, text: str, facts: Mapping[str, Any]) -> ConditionJudged:
+    """Read a judgement; one that is none is a fault, never a guess."""
+    try:
+        found = read_json(unfenced(text).encode())
+    except ValueError as error:
+        fault = f"the judgement is not JSON: {error}"
+        return ConditionJudged(command.rule, holds=False, text=text, fault=fault, **facts)
+    fields = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    holds = fields.get("holds")
+    if not isinstance(holds, bool):
+        fault = 'the judgement has no "holds" that is true or false'
+        return ConditionJudged(command.rule, holds=False, text=text, fault=fault, **facts)
+    return ConditionJudged(command.rule, holds=holds, text=text, **facts)
+
+
+def require_embeddings(workflow: Workflow, similarity: Similarity | None) -> None:
+    """Raise SetupError if a workflow compares meanings and nothing here can."""
+    if not workflow.compares:
+        return
+    if similarity is None:
+        raise SetupError(
+            f"{workflow.name}: {workflow.compares}, and {NO_EMBEDDINGS}", hint=GET_EMBEDDINGS
+        )
+    _ = similarity.name  # What is missing for it is said now.
+
+
+async def compare(
+    similarity: Similarity | None, workflow: Workflow, state: State, command: Judge
+) -> ConditionJudged:
+    """Compare what was said with the descriptions of all nearest rules that are asked together."""
+    if similarity is None:  # It is not the run's fault: it goes on where embeddings are.
+        raise RunError(f"{NO_EMBEDDINGS}; {GET_EMBEDDINGS}")
+    rules = compared_with(workflow.compiled.routing, command.agent, command.rule)
+    handoffs = workflow.spec.handoffs
+    words = [worded(workflow, state, command.agent, handoffs[it].condition or "") for it in rules]
+    try:
+        scores = await similarity.of(_said(state), words)
+        model = similarity.name
+    except RetrievalError as error:
+        return ConditionJudged(command.rule, holds=False, text="", fault=str(error))
+    nearest = nearest_rule(workflow.compiled.routing, dict(zip(rules, scores, strict=True)))
+    return ConditionJudged(
+        command.rule,
+        holds=nearest == command.rule,
+        text="",
+        model=model,
+        scores={str(rule): score for rule, score in zip(rules, scores, strict=True)},
+    )
+
+
+def _said(state: State) -> str:
+    """Return the last words of the user; where a user has said nothing, those of an agent."""
+    said = conversation(state.messages)
+    own = (it for it in reversed(said) if "name" not in it)
+    last = next(own, said[-1] if said else None)
+    return "" if last is None else str(last["content"])
+
+
+def recorded(
+    workflow: Workflow, state: State, command: CallModel, reply: ModelReply, turn: str
+) -> ModelReplied:
+    """Return a reply as it is written down; raises ModelError if no journal could hold it.
+
+    Tool calls get ids of our own: what a provider calls them may come again in another turn.
+    """
+    try:
+        tools = (it.tool for it in reply.tool_requests)
+        for text in (reply.text, reply.model, reply.finish, reply.instead_of, *tools):
+            text.encode()
+        requests: list[ToolRequest] = []
+        for number, asked in enumerate(reply.tool_requests):
+            id_ = f"call_{turn}_{command.call}_{number}"
+            arguments = {name: plain_json(value) for name, value in asked.arguments.items()}
+            fault = workflow.tools.validation_error(asked.tool, arguments) or ""
+            requests.append(ToolRequest(id_, asked.tool, arguments, fault))
+    except ValueError as error:
+        raise ModelError(f"the reply cannot be kept: {error}") from error
+    return ModelReplied(
+        call=command.call,
+        text=reply.text,
+        tool_requests=tuple(requests),
+        usage=reply.usage,
+        model=reply.model,
+        answerer=reply.answerer,
+        finish=reply.finish,
+        instead_of=reply.instead_of,
+        shown=_shown(workflow, command.agent, reply),
+        retries=reply.retries,
+        misfit=_output_error(workflow, state, command, reply),
+    )
+
+
+def _output_error(workflow: Workflow, state: State, command: CallModel, reply: ModelReply) -> str:
+    """Say what does not fit in what an agent of a board publishes, or a step of a flow sets."""
+    if reply.tool_requests:
+        return ""
+    if workflow.flow_code is not None:
+        return reply_error(workflow, state, command.turn, reply.text)
+    validator = workflow.output_validators.get(command.agent.partition("#")[0])
+    if validator is None:
+        return ""
+    try:
+        value = read_json(unfenced(reply.text).encode())
+    except ValueError as error:
+        return f"the reply is not JSON: {error}"
+    return first_error(validator(value)) or ""
+
+
+def _shown(workflow: Workflow, agent: str, reply: ModelReply) -> str | None:
+    """Return what a person reads of a structured reply: nothing of one that does not fit."""
+    if workflow.compiled.agents[agent].send:  # What its hooks have not had is nobody's to read.
+        return ""
+    return None if reply.tool_requests else reading(workflow, agent, reply.text)
+
+
+def reading(workflow: Workflow, agent: str, text: str) -> str | None:
+    """Return how a person reads what an agent says; None if that is the text itself."""
+    model = workflow.compiled.agents[agent].output
+    if model is None:
+        return None
+    output, fault = read_output(workflow.compiled, model, text)
+    if fault is not None or output is None:
+        return ""
+    said = output.get("agent_message")
+    if isinstance(said, str):
+        return said
+    return "\n".join(f"{name}: {shown(value)}" for name, value in output.items())

@@ -1,1 +1,0 @@
-"""Model calls beside the turn's own: settings, replies and consultations."""
