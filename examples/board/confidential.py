@@ -1,4 +1,4 @@
-"""A hospital: who may see what, from when on, and what agents are shown of it.
+"""Visibility and redaction: who may see which notes of a hospital, and from when on.
 
 Run it with: python examples/board/confidential.py
 """
@@ -44,10 +44,10 @@ class Answer(BaseModel):
 
 
 class Guidelines(Component):
-    """Prepares what the agent is shown, where there is something to prepare."""
+    """Provides a guideline as context if the question is about a dose."""
 
     def pre_consume(self, ctx: EvalContext, inputs: EvalInputs):
-        if any("dose" in it.text for it in inputs.all_as(Question)):
+        if any("dose" in question.text for question in inputs.all_as(Question)):
             guideline = {"type": "Guideline", "payload": {"text": "at most 40 mg a day"}}
             ctx.state["context_snapshot"] = [guideline]
 
@@ -57,9 +57,9 @@ def initial(name: str):
 
 
 async def answer(_inputs: EvalInputs, ctx: EvalContext):
-    shown = await ctx.context()  # what the agent's provider gave, and nothing else
-    for it in shown:
-        print(f"    {ctx.agent.name:11}{it['type']:10}{it['payload']}")
+    shown = await ctx.context()  # only what the agent's provider returned
+    for item in shown:
+        print(f"    {ctx.agent.name:11}{item['type']:10}{item['payload']}")
     return Answer(text=f"{ctx.agent.name} knows of {len(shown)}")
 
 
@@ -80,14 +80,14 @@ def hospital(clock: ManualClock) -> Board:
         .labels("ward-3", "theatre")
         .consumes(Question)
         .publishes(Answer)
-        .with_context(CompositeProvider(notes, answers))  # one after the other, nothing twice
+        .with_context(CompositeProvider(notes, answers))  # in this order, without duplicates
         .with_engines(FunctionEngine(answer))
     )
     (
         board.agent("pharmacist")
         .consumes(Question)
         .publishes(Answer, visibility=PrivateVisibility(agents=("nurse",)))
-        # What the component has prepared; where it has prepared nothing, the notes.
+        # The snapshot of the component; without one, the notes.
         .with_context(StateDelegatingProvider(), fallback=notes)
         .with_utilities(Guidelines())
         .with_engines(FunctionEngine(answer))
@@ -111,7 +111,7 @@ async def ask(board: Board, text: str):
 
 
 async def main():
-    clock = ManualClock()  # a clock that only we move
+    clock = ManualClock()  # moves only when told to
     async with hospital(clock) as board:
         for text, visibility in VISIBILITIES.items():
             await board.publish(Note(text=text), visibility=visibility)
@@ -120,8 +120,8 @@ async def main():
 
         print("Why the nurse does not see some of the notes:")
         notes, _ = await board.query_artifacts(FilterConfig(types={"Note"}, order="created_at"))
-        for it in notes:
-            print(f"    {it.payload['text']:18}{await board.why(it.id, 'nurse') or 'she does'}")
+        for note in notes:
+            print(f"    {note.payload['text']:18}{await board.why(note.id, 'nurse') or 'she does'}")
 
         await clock.advance(3600)
         await ask(board, "An hour later: which dose?")

@@ -1,4 +1,4 @@
-"""A newsroom: agents that nobody directs. What comes onto the board decides who works.
+"""A newsroom without a coordinator: the artifacts on the board decide who works.
 
 One tip becomes three leads, the checked ones become stories, two stories become a page, and a page
 with an advert is printed.
@@ -42,19 +42,19 @@ class Issue(BaseModel):
 
 
 def research(inputs: EvalInputs):
-    """Three leads, each with a tag of its own."""
+    """Return three leads, each with its own tag."""
     for tip in inputs.all_as(Tip):
-        leads = [Lead(about=f"{tip.place}, part {it}", strength=it) for it in (1, 2, 3)]
-        return [Output(it, tags=["rumour" if it.strength < 2 else "checked"]) for it in leads]
+        leads = [Lead(about=f"{tip.place}, part {part}", strength=part) for part in (1, 2, 3)]
+        return [Output(lead, tags=["rumour" if lead.strength < 2 else "checked"]) for lead in leads]
     return None
 
 
 def write(inputs: EvalInputs):
-    return [Story(title=f"News of {it.about}") for it in inputs.all_as(Lead)]
+    return [Story(title=f"News of {lead.about}") for lead in inputs.all_as(Lead)]
 
 
 def lay_out(inputs: EvalInputs):
-    return Page(titles=[it.title for it in inputs.all_as(Story)])
+    return Page(titles=[story.title for story in inputs.all_as(Story)])
 
 
 def print_issue(inputs: EvalInputs):
@@ -67,23 +67,23 @@ def read(_inputs: EvalInputs):
 
 
 def newsroom() -> Board:
-    # One at a time, so that the order below is that of the priorities.
+    # One activation at a time, so that priorities decide the order.
     board = Board(name="newsroom", max_concurrency=1)
     (
         board.agent("researcher")
-        .consumes(Tip, where="words >= 10")  # a condition over the payload
-        .publishes(Lead, fan_out=3)  # at most three each time
+        .consumes(Tip, where="words >= 10")  # a condition on the payload
+        .publishes(Lead, fan_out=3)  # at most three per activation
         .with_engines(FunctionEngine(research))
     )
     (
         board.agent("writer")
-        .consumes(Lead, tags=["checked"])  # has one of these tags
+        .consumes(Lead, tags=["checked"])  # needs one of these tags
         .publishes(Story)
         .with_engines(FunctionEngine(write))
     )
     (
         board.agent("lawyer")
-        .consumes(Lead, priority=10)  # before the writer, whatever came first
+        .consumes(Lead, priority=10)  # before the writer, whichever artifact came first
         .with_engines(FunctionEngine(read))
     )
     (
@@ -109,7 +109,7 @@ def newsroom() -> Board:
 
 async def main():
     async with newsroom() as board:
-        async with board.traced_run() as trace:  # all that is published here belongs together
+        async with board.traced_run() as trace:  # everything published here is one correlation
             await board.publish(Advert(text="Buy looms!"))
             await board.publish(Tip(place="the mill", words=3))  # too short for the researcher
             await board.publish(Tip(place="the harbour", words=40))
@@ -117,12 +117,13 @@ async def main():
 
         print("On the board:")
         found, total = await board.query_artifacts(FilterConfig(order="created_at"))
-        for it in found:
-            print(f"  {it.type:8}{it.produced_by:12}{','.join(it.tags):9}{it.payload}")
+        for envelope in found:
+            tags = ",".join(envelope.tags)
+            print(f"  {envelope.type:8}{envelope.produced_by:12}{tags:9}{envelope.payload}")
         print(f"  {total} artifacts")
 
         print("Who worked, in this order:")
-        print(" ", ", ".join(it.name for it in await trace.spans() if it.kind == "turn"))
+        print(" ", ", ".join(span.name for span in await trace.spans() if span.kind == "turn"))
 
 
 if __name__ == "__main__":

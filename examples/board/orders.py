@@ -1,6 +1,6 @@
-"""Orders: what belongs together is joined, what is many is batched, what is lost is told.
+"""Joins, batches and missed deliveries, with a board that is closed and reopened.
 
-The board is kept in a file; it is closed in the middle and goes on when it is opened again.
+The board is stored in a file. It is closed in the middle and continues when it is opened again.
 
 Run it with: python examples/board/orders.py
 """
@@ -59,19 +59,19 @@ def match(inputs: EvalInputs):
 
 
 def ship(inputs: EvalInputs):
-    return Shipment(items=sorted(it.item for it in inputs.all_as(Paid)))
+    return Shipment(items=sorted(paid.item for paid in inputs.all_as(Paid)))
 
 
 def add_up(inputs: EvalInputs):
     paid = inputs.all_as(Paid)
-    return Total(orders=len(paid), euros=sum(it.euros for it in paid))
+    return Total(orders=len(paid), euros=sum(order.euros for order in paid))
 
 
 def shop(journal: Path, clock: ManualClock) -> Board:
     board = Board(name="shop", journal=journal, clock=clock)
     (
         board.agent("cashier")
-        # An order, and the payment of the same number if it comes within an hour.
+        # An order with the payment of the same number, if it arrives within an hour.
         .consumes(
             Order,
             Payment,
@@ -82,14 +82,14 @@ def shop(journal: Path, clock: ManualClock) -> Board:
     )
     (
         board.agent("packer")
-        # Two at a time out of one warehouse, whatever correlations they are of.
+        # Two at a time from one warehouse, across correlations.
         .consumes(Paid, batch=BatchSpec(size=2), scope="partition")
         .publishes(Shipment)
         .with_engines(FunctionEngine(ship))
     )
     (
         board.agent("accountant")
-        # Everything that is paid, once a day.
+        # All payments, once a day.
         .consumes(Paid, batch=BatchSpec(timeout=timedelta(days=1)), scope="all")
         .publishes(Total)
         .with_engines(FunctionEngine(add_up))
@@ -109,8 +109,8 @@ async def pay(board: Board, number: int, euros: int) -> None:
 
 async def show(board: Board, *types: str) -> None:
     wanted = FilterConfig(types=types, order="created_at")
-    for it in (await board.query_artifacts(wanted))[0]:
-        print(f"  {it.type:9}{it.payload}")
+    for query_artifact in (await board.query_artifacts(wanted))[0]:
+        print(f"  {query_artifact.type:9}{query_artifact.payload}")
 
 
 async def work(journal: Path, clock: ManualClock) -> None:
@@ -123,7 +123,7 @@ async def work(journal: Path, clock: ManualClock) -> None:
 
     async with shop(journal, clock) as board:
         await board.start()
-        print("It is open again, and the payments of two of them come.")
+        print("The board is open again, and two payments arrive.")
         await pay(board, 1, 90)
         await pay(board, 2, 10)
         await board.run_until_idle()
@@ -132,8 +132,8 @@ async def work(journal: Path, clock: ManualClock) -> None:
         print("An hour later:")
         await clock.advance(3600)
         await board.run_until_idle()
-        for it in await board.missed():
-            print(f"  {it.subscription} missed {', '.join(it.artifacts)}: {it.detail}")
+        for missed in await board.missed():
+            print(f"  {missed.subscription} missed {', '.join(missed.artifacts)}: {missed.detail}")
 
         print("In the evening, without waiting for the end of the day:")
         await board.run_until_idle(flush=True)
@@ -142,7 +142,7 @@ async def work(journal: Path, clock: ManualClock) -> None:
 
 async def main():
     with tempfile.TemporaryDirectory() as folder:
-        await work(Path(folder) / "shop.db", ManualClock())  # a clock that only we move
+        await work(Path(folder) / "shop.db", ManualClock())  # moves only when told to
 
 
 if __name__ == "__main__":

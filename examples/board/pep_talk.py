@@ -1,4 +1,4 @@
-"""A lead gives pep talks with the wins of others before its eyes, and without private notes.
+"""A custom context provider: an agent sees recent wins of others, without private notes.
 
 Run it with: python examples/board/pep_talk.py
 """

@@ -1,4 +1,4 @@
-"""Content: drafts that a critic sends back, checks side by side, and an editor who decides.
+"""An article: a loop with a critic, parallel checks, and an approval with escalation.
 
 Run it with: python examples/flows/content.py
 """
@@ -26,7 +26,7 @@ class Article(BaseModel):
 
 
 class Verdict(BaseModel):
-    """What the critic replies; fields of the state with these names are set."""
+    """The critic's reply. Its fields are written to the fields of the state with the same names."""
 
     accepted: bool
     remarks: list[str]
@@ -46,7 +46,7 @@ def skip_links(article: Article, context: StepContext):
 
 
 def sum_up(article: Article, context: StepContext):
-    ended = [f"{name} {it.status}" for name, it in context.paths.items()]
+    ended = [f"{name} {path.status}" for name, path in context.paths.items()]
     return {"checks": {"all": ", ".join(ended)}}
 
 
@@ -65,18 +65,23 @@ FLOW = (
     .agent("Writer", prompt="You write for a newspaper.")
     .agent("Critic", prompt="You judge drafts.", output_type=Verdict)
     .start_with(
-        agent("Writer", prompt="Write about {topic}.", output=lambda it: it.text), name="draft"
+        agent("Writer", prompt="Write about {topic}.", output=lambda article: article.text),
+        name="draft",
     )
     .repeat_until(
-        lambda it: it.accepted,
+        lambda article: article.accepted,
         "Refine",
         lambda loop: loop.then(agent("Critic", prompt="Judge: {text}"), name="critique").branch(
-            lambda it: it.accepted,
+            lambda article: article.accepted,
             {
                 True: lambda path: path,  # nothing to do
                 False: lambda path: path.then(
-                    agent("Writer", prompt="Improve it: {remarks}", output=lambda it: it.text),
-                    # The writer sees what it was asked and has written before.
+                    agent(
+                        "Writer",
+                        prompt="Improve it: {remarks}",
+                        output=lambda article: article.text,
+                    ),
+                    # The writer sees its earlier messages.
                     lambda step: step.with_context(
                         lambda context: context.from_history(max_messages=4)
                     ),
@@ -101,7 +106,7 @@ FLOW = (
             .escalate_to("chief", timeout=HOUR)
             .on_timeout(lambda path: path.then(archive, name="archive_late").complete())
             .on_rejection(lambda path: path.then(archive).complete())
-            .into(lambda it: it.decision)
+            .into(lambda article: article.decision)
         ),
         name="ask",
     )
@@ -128,17 +133,19 @@ async def begin(host: Host) -> str:
 
 
 async def answer(host: Host, who: Scope, decision: str) -> None:
-    for it in await host.requests(scope=who):
-        print(f"  {who.user} answers {decision}: {it.payload['text']}")
-        await host.deliver(it.run, Answer(it.id, {"decision": decision}), scope=who)
+    for request in await host.requests(scope=who):
+        print(f"  {who.user} answers {decision}: {request.payload['text']}")
+        await host.deliver(request.run, Answer(request.id, {"decision": decision}), scope=who)
 
 
 async def show(host: Host, run: str) -> None:
     await host.settled(run, scope=ADA)
     state = await host.state(run, scope=ADA)
     values = state.variables
-    events = [it async for it in host.events(run, scope=ADA)]
-    print(f"  {' '.join(it.data.step for it in events if isinstance(it.data, TurnStarted))}")
+    events = [event async for event in host.events(run, scope=ADA)]
+    print(
+        f"  {' '.join(event.data.step for event in events if isinstance(event.data, TurnStarted))}"
+    )
     print(f"  {state.outcome}: {values['place']}, {values['decision'] or 'no decision'}")
 
 
@@ -151,15 +158,15 @@ async def main() -> None:
         await show(host, run)
 
     print("The editor does not answer for an hour; the chief is asked, and drops it:")
-    clock = ManualClock()  # a clock that only we move
+    clock = ManualClock()  # moves only when told to
     async with open_flow(FLOW, model=ScriptedModel(SCRIPT), clock=clock) as host:
         run = await begin(host)
         await clock.advance(HOUR)
-        await answer(host, EDITOR, "publish")  # it is too late: nothing is asked of the editor
+        await answer(host, EDITOR, "publish")  # too late: the editor is no longer asked
         await answer(host, CHIEF, "drop")
         await show(host, run)
 
-    print("Nobody answers:")
+    print("There is no answer:")
     async with open_flow(FLOW, model=ScriptedModel(SCRIPT), clock=clock) as host:
         run = await begin(host)
         await clock.advance(2 * HOUR)

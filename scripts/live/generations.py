@@ -43,7 +43,7 @@ def generations(model: str, workspace: Path, say: Callable[[str], None]) -> list
     missing: list[str] = []
     for brief in BRIEFS:
         say(f"\nGenerator, brief {brief}\n")
-        missing += [f"{brief}: {it}" for it in _generation(brief, model, workspace, say)]
+        missing += [f"{brief}: {problem}" for problem in _generation(brief, model, workspace, say)]
     return missing
 
 
@@ -74,13 +74,13 @@ def _generation(
         say(f"  {line}\n")
     if not made["packages"]:
         yield "a package"
-    for it in made["packages"]:
-        checked = _weft(workspace, "check", it["folder"])
-        say(f"  package {it['name']}: {checked.stdout.strip()}\n")
-        say(f"  files in which something of the model's stands: {_touched(workspace, it)}\n")
+    for package in made["packages"]:
+        checked = _weft(workspace, "check", package["folder"])
+        say(f"  package {package['name']}: {checked.stdout.strip()}\n")
+        say(f"  files with text of the model: {_touched(workspace, package)}\n")
         if checked.returncode != 0 or "No findings" not in checked.stdout:
-            yield f"{it['name']} checks clean"
-    if {it["agent"] for it in made["parts"] if not _is_told(it)}:
+            yield f"{package['name']} checks clean"
+    if {part["agent"] for part in made["parts"] if not _is_told(part)}:
         yield "whose every part is"
 
 
@@ -97,16 +97,17 @@ def _weft(workspace: Path, *command: str | Path) -> subprocess.CompletedProcess[
 
 def _whose(made: dict[str, Any]) -> Iterator[str]:
     """Say of every agent whose part stands, and why."""
-    for it in made["parts"]:
-        dropped = [each for each in made["replaced"] if each["agent"] == it["agent"]]
-        if it["answerer"] != "model":
-            why = it["instead_of"].partition(", which ")[2]
-            yield f"{it['agent']}: the designer's; the model {_short(why)}"
+    for part in made["parts"]:
+        dropped = [each for each in made["replaced"] if each["agent"] == part["agent"]]
+        if part["answerer"] != "model":
+            why = part["instead_of"].partition(", which ")[2]
+            yield f"{part['agent']}: the designer's; the model {_short(why)}"
         elif not dropped:
-            yield f"{it['agent']}: the model's"
+            yield f"{part['agent']}: the model's"
         else:
             first = f"{dropped[0]['what']}: {dropped[0]['why']}"
-            yield f"{it['agent']}: the model's, but {len(dropped)} pieces dropped; {_short(first)}"
+            count = f"{len(dropped)} pieces dropped"
+            yield f"{part['agent']}: the model's, but {count}; {_short(first)}"
     if made["repairs"]:
         yield f"the package was sent back {made['repairs']} times"
 
@@ -122,7 +123,7 @@ def _touched(workspace: Path, package: dict[str, Any]) -> str:
     plan = ActionPlan.model_validate_json((folder / PLAN_FILE).read_text("utf-8"))
     plain = make_bundle(plan, plain_drafts(plan)).packages[package["name"]]
     written = {path: (folder / path).read_text("utf-8") for path in package["added"]}
-    differ = [it for it in written if it != TRACE_FILE and written[it] != plain.get(it)]
+    differ = [name for name in written if name != TRACE_FILE and written[name] != plain.get(name)]
     return ", ".join(differ) or "none"
 
 

@@ -93,7 +93,7 @@ def test_every_name_on_the_page_is_there(name):
 def test_a_turn_goes_as_the_page_says(called):
     at = 0
     for number, names in steps():
-        functions = [it for it in names if isinstance(find(it), FunctionType)]
+        functions = [name for name in names if isinstance(find(name), FunctionType)]
         for name in functions:
             assert name in called[at:], f"step {number}: {name} is not called after the step before"
         at = called.index(functions[0], at)

@@ -70,7 +70,7 @@ def test_an_example_prints_what_the_page_says(heading, capsys):
 
 def test_every_option_has_an_example():
     options = inspect.signature(Board().agent("a").consumes).parameters
-    assert {it for it in options if it != "types"} <= EXAMPLES.keys()
+    assert {option for option in options if option != "types"} <= EXAMPLES.keys()
 
 
 def written(folder) -> None:
@@ -101,7 +101,7 @@ def test_the_commands_work(tmp_path, monkeypatch, capsys):
 
 def kinds(union: object) -> dict[str, type]:
     members = get_args(get_args(union)[0])
-    return {it.model_fields["kind"].default: it for it in members}
+    return {member.model_fields["kind"].default: member for member in members}
 
 
 def rows(text: str) -> list[str]:
@@ -114,12 +114,12 @@ def quoted(text: str) -> set[str]:
 
 def test_every_provider_and_policy_is_in_its_table():
     assert kinds(Provider).keys() <= quoted("".join(rows(chapter(PAGE, "Context"))))
-    policies = {it.__name__ for it in kinds(Visibility).values()}
+    policies = {kind.__name__ for kind in kinds(Visibility).values()}
     assert policies == quoted("".join(rows(chapter(PAGE, "Visibility"))[1:])) & policies
 
 
 def test_every_hook_and_reason_is_on_the_page():
-    hooks = [re.findall(r"`(\w+)\(", it)[0] for it in rows(chapter(PAGE, "Components"))[1:]]
+    hooks = [re.findall(r"`(\w+)\(", row)[0] for row in rows(chapter(PAGE, "Components"))[1:]]
     assert set(hooks) == set(get_args(HookName))
     assert set(get_args(MissedReason)) <= quoted(chapter(PAGE, "Running"))
 
@@ -128,16 +128,16 @@ def test_options_of_filters_and_publications_are_on_the_page():
     text = sections(chapter(PAGE, "Artifacts"))[""]
     assert {*FilterConfig.model_fields, *TagFilter.model_fields} <= quoted(text)
     options = inspect.signature(Board().agent("a").publishes).parameters
-    shown = {re.findall(r"`(\w+)`", it)[0] for it in rows(chapter(PAGE, "Publishing"))[1:]}
-    assert {it for it in options if it != "types"} == shown
+    shown = {re.findall(r"`(\w+)`", row)[0] for row in rows(chapter(PAGE, "Publishing"))[1:]}
+    assert {option for option in options if option != "types"} == shown
 
 
 def test_every_public_name_and_method_is_on_the_page():
     unsaid = {"AgentBuilder", "AgentInfo", "Application", "ApplicationResult", "BoardReader"}
     unsaid |= {"ContextProvider", "Publication", "Span", "Envelope"}
     names = set(weft.board.__all__) - unsaid
-    assert {it for it in names if not re.search(rf"\b{it}\b", PAGE)} == set()
-    own = {it for it in vars(Board) if not it.startswith("_")} - {"name", "scope", "host"}
-    own |= {it for it in vars(weft.board.AgentBuilder) if not it.startswith("_")}
+    assert {name for name in names if not re.search(rf"\b{name}\b", PAGE)} == set()
+    own = {name for name in vars(Board) if not name.startswith("_")} - {"name", "scope", "host"}
+    own |= {name for name in vars(weft.board.AgentBuilder) if not name.startswith("_")}
     own -= {"declared", "declared_agent", "type_name"}
-    assert {it for it in own if not re.search(rf"\b{it}\b", PAGE)} == set()
+    assert {name for name in own if not re.search(rf"\b{name}\b", PAGE)} == set()

@@ -70,7 +70,9 @@ async def external(desk: Desk) -> State:
         text = variables.read_text().replace("https://rates.example.com", f"http://{service.place}")
         variables.write_text(text)
         state = await desk.play("hello")
-        assert [it.headers["Authorization"] for it in service.seen] == ["Bearer canary-5f1c9"] * 2
+        assert [request.headers["Authorization"] for request in service.seen] == [
+            "Bearer canary-5f1c9"
+        ] * 2
         assert service.seen[0].path_qs == "/latest?for=me"
     return state
 
@@ -131,7 +133,9 @@ def installed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     distribution = home / "desk_triggers-1.dist-info"
     distribution.mkdir(parents=True)
     (distribution / "METADATA").write_text("Name: desk-triggers\nVersion: 1\n")
-    points = [f"{name} = {it}" for name, it in project["entry-points"]["weft.triggers"].items()]
+    points = [
+        f"{name} = {target}" for name, target in project["entry-points"]["weft.triggers"].items()
+    ]
     (distribution / "entry_points.txt").write_text("\n".join(["[weft.triggers]", *points]))
     (home / "desk_triggers.py").write_text(files["desk_triggers.py"])
     monkeypatch.syspath_prepend(str(home))
@@ -145,31 +149,35 @@ def test_an_example_does_what_the_page_says(name, desk, monkeypatch):
     state = asyncio.run(PLAYS[name](desk))
     example = EXAMPLES[name]
     assert example.stated[0].keys() == example.definitions[0].keys()
-    assert {it: state.variables[it] for it in example.stated[0]} == example.stated[0]
+    assert {
+        variable: state.variables[variable] for variable in example.stated[0]
+    } == example.stated[0]
     assert desk.model.left == (name == "model_failed")
 
 
 def test_every_source_and_trigger_has_a_section():
     assert SOURCES.keys() == kinds(Source).keys()
     custom = {"x": f"{CUSTOM}NAME"}
-    assert list(TRIGGERS) == [custom.get(it, it) for it in kinds_in_order()]
+    assert list(TRIGGERS) == [custom.get(kind, kind) for kind in kinds_in_order()]
     assert PLAYS.keys() == EXAMPLES.keys()
 
 
 def kinds_in_order() -> list[str]:
     last = ["function", "x"]
     found = list(kinds(Trigger))
-    return [it for it in found if it not in last] + last
+    return [kind for kind in found if kind not in last] + last
 
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_section_of_a_source_has_its_fields(name):
     shown = set(re.findall(r'[`"](\w+)[`"]', SOURCES[name]))
-    fields = {it.alias or key for key, it in kinds(Source)[name].model_fields.items()}
+    fields = {field.alias or key for key, field in kinds(Source)[name].model_fields.items()}
     assert fields - shown == set()
 
 
-@pytest.mark.parametrize("name", [it for it in TRIGGERS if not it.startswith(CUSTOM)])
+@pytest.mark.parametrize(
+    "name", [trigger for trigger in TRIGGERS if not trigger.startswith(CUSTOM)]
+)
 def test_a_section_of_a_trigger_has_its_fields(name):
     shown = set(re.findall(r'[`"](\w+)[`"]', TRIGGERS[name]))
     assert kinds(Trigger)[name].model_fields.keys() - shown - {"value", "ui_hidden"} == set()
@@ -187,7 +195,11 @@ def test_the_document_of_an_entity_is_written(desk, capsys):
 def test_a_state_machine_refuses_other_changes(desk):
     desk.put(EXAMPLES["derived"])
     asyncio.run(PLAYS["derived"](desk))
-    told = [it["content"] for it in desk.model.requests[1].messages if it["role"] == "tool"]
+    told = [
+        message["content"]
+        for message in desk.model.requests[1].messages
+        if message["role"] == "tool"
+    ]
     assert told == ["error: status does not change from 'new' to 'closed'"]
 
 
@@ -204,13 +216,13 @@ def test_a_value_that_persists_is_there_in_the_next_run(desk):
     first = asyncio.run(desk.play("in italiano"))
     stated = EXAMPLES["derived"].stated[1]
     assert stated
-    assert [it.variables for it in (first, *later)] == [stated, stated]
+    assert [state.variables for state in (first, *later)] == [stated, stated]
 
 
 def test_the_helper_is_shown_what_a_lifecycle_trigger_has_set(desk):
     desk.put(EXAMPLES["lifecycle"])
     asyncio.run(PLAYS["lifecycle"](desk))
-    clerk, helper = (str(it.messages) for it in desk.model.requests)
+    clerk, helper = (str(request.messages) for request in desk.model.requests)
     assert ("intake" in clerk, "help" in helper) == (True, True)
 
 
@@ -218,7 +230,7 @@ def test_a_trigger_of_a_plug_in_that_is_not_installed_is_refused(desk):
     desk.put(EXAMPLES["x:NAME"])
     with pytest.raises(CheckFailed) as caught:
         asyncio.run(desk.play("hello"))
-    assert {it.code for it in caught.value.findings} == {"LINK003"}
+    assert {finding.code for finding in caught.value.findings} == {"LINK003"}
 
 
 NOT_READ: dict[str, dict[str, Any]] = {
@@ -286,8 +298,8 @@ def test_what_is_suppressed_does_not_exist(name, settings, desk):
     state = asyncio.run(desk.play("hello"))
     assert state.variables == {}
     [definitions] = EXAMPLES[name].definitions
-    sent = str([it.messages for it in desk.model.requests])
-    assert [it for it in definitions if it in sent] == []
+    sent = str([request.messages for request in desk.model.requests])
+    assert [definition for definition in definitions if definition in sent] == []
 
 
 def test_a_function_that_fails_leaves_a_triggered_variable_and_fails_a_computed_one(desk):
@@ -310,10 +322,10 @@ def test_rights_are_on_the_page():
 
 
 def test_what_tools_can_do_is_on_the_page():
-    own = {it for it in vars(Context) if not it.startswith("_")}
+    own = {name for name in vars(Context) if not name.startswith("_")}
     hidden = {"catch_up", "contains", "data", "finish", "restart", "setdefault"}
     text = chapter(CONTEXT, "The context object")
-    assert {it for it in own - hidden if not re.search(rf"\b{it}\b", text)} == set()
+    assert {name for name in own - hidden if not re.search(rf"\b{name}\b", text)} == set()
 
 
 def test_a_tool_refreshes_asks_and_tells_how_far_it_is(desk):
@@ -323,8 +335,8 @@ def test_a_tool_refreshes_asks_and_tells_how_far_it_is(desk):
     told: list[Any] = []
 
     async def look(host: Host, run: str) -> None:
-        events = [it.data async for it in host.events(run, scope=LOCAL)]
-        told.extend(it.progress for it in events if isinstance(it, ToolReturned))
+        events = [event.data async for event in host.events(run, scope=LOCAL)]
+        told.extend(event.progress for event in events if isinstance(event, ToolReturned))
 
     desk.after = look
     state = asyncio.run(desk.play("hello"))

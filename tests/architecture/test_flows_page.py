@@ -125,9 +125,9 @@ def methods(kind: type) -> set[str]:
 
 @pytest.mark.parametrize("kind", [ApprovalBuilder, ContextBuilder, StepOptions, Workflow])
 def test_every_method_is_on_the_page(kind):
-    inherited = [it for it in kind.__mro__ if it.__module__.startswith("weft.")]
+    inherited = [base for base in kind.__mro__ if base.__module__.startswith("weft.")]
     inside = {"declared", "nodes", "objects", "state_type", "findings"}
-    wanted = {name for it in inherited for name in methods(it)} - inside
+    wanted = {name for base in inherited for name in methods(base)} - inside
     assert {name for name in wanted if not re.search(rf"\b{name}\b", PAGE)} == set()
 
 

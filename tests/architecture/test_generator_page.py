@@ -112,7 +112,7 @@ def test_the_sixteen_agents_read_and_write_what_the_table_says():
     for step in STEPS:
         _, read, written = found[step.agent].split(" | ")
         assert re.findall(r"`(\w+)`", written) == [step.writes]
-        reads = tuple(it for it in step.reads if it != APPROVAL)
+        reads = tuple(read for read in step.reads if read != APPROVAL)
         assert step in (STEPS[0], STEPS[-1]) or tuple(re.findall(r"`(\w+)`", read)) == reads
     assert set(STEPS[-1].reads) == {step.writes for step in STEPS[6:-1]}
     assert all(APPROVAL in step.reads for step in STEPS if step.agent in MAKERS)
@@ -126,7 +126,10 @@ def test_every_question_is_on_the_page():
 
 def test_points_are_those_of_the_designer():
     weights = {
-        term: points for row in SIGNALS.values() for points, it in row for term in it.split("|")
+        term: points
+        for row in SIGNALS.values()
+        for points, terms in row
+        for term in terms.split("|")
     }
     stated = re.findall(r'"([a-z ]+)"\s+(\d)\b', chapter(PAGE, "Patterns"))
     assert len(stated) == 3
@@ -137,7 +140,7 @@ def test_points_are_those_of_the_designer():
 @pytest.mark.parametrize(
     "part",
     [plan.PatternSelection, plan.WorkflowStrategy, plan.TechnicalBlueprint],
-    ids=lambda it: it.__name__,
+    ids=lambda part: part.__name__,
 )
 def test_every_field_of_a_plan_is_on_the_page(part: type[Part]):
     fields = set(re.findall(r"`(\w+)`", rows("The action plan")[part.__name__]))
@@ -145,7 +148,7 @@ def test_every_field_of_a_plan_is_on_the_page(part: type[Part]):
 
 
 def test_the_parts_of_a_plan_are_its_keys():
-    keys = [it.alias for it in plan.ActionPlan.model_fields.values() if it.alias]
+    keys = [name.alias for name in plan.ActionPlan.model_fields.values() if name.alias]
     assert list(rows("The action plan"))[: len(keys)] == keys
 
 
@@ -162,7 +165,7 @@ def test_the_parts_of_a_plan_are_its_keys():
 )
 def test_the_directives_are_followed(comment, field):
     words = "Ask the billing specialist and the technical specialist."
-    assert any(comment.split()[0] in it for it in rows("The action plan"))
+    assert any(comment.split()[0] in row for row in rows("The action plan"))
     plain, directed = read_brief(words, {}), read_brief(words, {}, [comment])
     assert getattr(plain, field) != getattr(directed, field)
 

@@ -40,17 +40,21 @@ def quoted(text: str) -> set[str]:
 
 
 def test_functions_are_called_in_the_order_of_the_page(desk):
-    points = [it for it in get_args(HookType) if it != "on_fail"]
-    listed = [it for it in re.findall(r"`(\w+)`", chapter(PAGE, "Turn lifecycle")) if it in points]
+    points = [member for member in get_args(HookType) if member != "on_fail"]
+    listed = [
+        match
+        for match in re.findall(r"`(\w+)`", chapter(PAGE, "Turn lifecycle"))
+        if match in points
+    ]
     code = "def watch(**given):\n    pass\n"
     desk.write({}, {"workflows/Desk/hooks/shop.py": code, **ends()})
-    hooks = [Hook(hook_type=it, file="shop.py", function="watch") for it in sorted(points)]
+    hooks = [Hook(hook_type=point, file="shop.py", function="watch") for point in sorted(points)]
     desk.changed = lambda spec: spec.model_copy(update={"hooks": tuple(hooks)})
     called: list[str] = []
 
     async def look(host: Host, run: str) -> None:
-        events = [it async for it in host.events(run, scope=LOCAL) if it.turn in (0, 1)]
-        called.extend(it.data.hook for it in events if isinstance(it.data, ToolCalled))
+        events = [event async for event in host.events(run, scope=LOCAL) if event.turn in (0, 1)]
+        called.extend(event.data.hook for event in events if isinstance(event.data, ToolCalled))
 
     desk.after = look
     state = asyncio.run(desk.play("hello"))
@@ -70,11 +74,11 @@ def test_lifecycle_tools_and_hooks_do_what_the_page_says(desk):
     desk.clerk, desk.helper = ("Card 4242424242?",), ("Fine.",)
     state = asyncio.run(desk.play("hello"))
     assert state.variables == example.stated[0]
-    assert [it.text for it in state.messages] == ["hello", "Card ******?", "Fine."]
+    assert [message.text for message in state.messages] == ["hello", "Card ******?", "Fine."]
     helper = desk.model.requests[1].messages
     assert helper[0]["content"].endswith("We close at five.")
     assert "We close" not in desk.model.requests[0].messages[0]["content"]
-    assert [it["content"] for it in helper[1:]][-1].endswith("Card ******?")
+    assert [message["content"] for message in helper[1:]][-1].endswith("Card ******?")
 
 
 @pytest.mark.parametrize(("policy", "outcome"), [("log", None), ("stop", "failed")])
@@ -135,7 +139,7 @@ def test_a_model_hands_off_itself(desk):
     desk.clerk = (call("hand_off_to_Helper"),)
     state = asyncio.run(desk.play("hello"))
     assert state.variables == example.stated[0]
-    offered = {it.name: it.description for it in desk.model.requests[0].tools}
+    offered = {tool.name: tool.description for tool in desk.model.requests[0].tools}
     assert "Knows all about returns." in offered["hand_off_to_Helper"]
     assert "hand_off_to_user" in offered
 
@@ -145,7 +149,7 @@ def with_servers(desk: Desk) -> None:
     [text] = read_example(chapter(PAGE, "Tool servers")).files.values()
     servers = TypeAdapter(tuple[McpServer, ...]).validate_python(json.loads(text)["mcp_servers"])
     command = (sys.executable, str(SERVER))
-    started = tuple(it.model_copy(update={"command": command}) for it in servers)
+    started = tuple(server.model_copy(update={"command": command}) for server in servers)
 
     def changed(spec: WorkflowSpec) -> WorkflowSpec:
         return spec.model_copy(update={"mcp_servers": started})
@@ -168,12 +172,15 @@ def test_tools_of_servers_are_called_and_approved(desk):
     desk.clerk = (call("calc_add", a=2, b=3), call("calc_echo", text_="hello"), "Done.")
     desk.after = approve
     state = asyncio.run(desk.play("hello"))
-    assert [it.text for it in state.messages if it.role == "tool"] == ['{"sum": 5}', "hello"]
+    assert [message.text for message in state.messages if message.role == "tool"] == [
+        '{"sum": 5}',
+        "hello",
+    ]
     shown = {"tool": "calc_echo", "arguments": {"text_": "hello"}}
     assert asked == [("approve_tool_call:calc", shown)]
-    offered = {it.name for it in desk.model.requests[0].tools}
+    offered = {tool.name for tool in desk.model.requests[0].tools}
     assert {"calc_add", "calc_echo"} <= offered
-    assert "calc_add" not in {it.name for it in desk.model.requests[-1].tools}
+    assert "calc_add" not in {tool.name for tool in desk.model.requests[-1].tools}
 
 
 def test_a_server_that_cannot_be_reached_fails_the_run(desk):
@@ -212,18 +219,20 @@ def test_a_start_by_hand(desk, capsys):
     capsys.readouterr()
     assert main(["inspect", "last", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)["inspection"]
-    assert {it["name"]: it["value"] for it in shown["variables"]} == example.stated[0]
+    assert {
+        variable["name"]: variable["value"] for variable in shown["variables"]
+    } == example.stated[0]
     assert main(shlex.split(command.replace("--input count=2", ""))[1:]) == 2
     assert "does not fit" in capsys.readouterr().err
 
 
 def test_every_boundary_server_field_and_start_is_on_the_page():
     assert set(get_args(HookType)) <= quoted(HOOKS[""])
-    fields = {it for part in (Hook, LifecycleTool) for it in part.model_fields}
+    fields = {name for part in (Hook, LifecycleTool) for name in part.model_fields}
     shown = quoted(PAGE) | set(re.findall(r'"(\w+)"', PAGE))
     assert fields - shown <= {"description", "integration"}
-    assert {it.rstrip("_") for it in McpServer.model_fields} <= quoted(
+    assert {name.rstrip("_") for name in McpServer.model_fields} <= quoted(
         chapter(PAGE, "Tool servers")
     )
-    starts = {it.model_fields["type"].default for it in get_args(get_args(Start)[0])}
+    starts = {member.model_fields["type"].default for member in get_args(get_args(Start)[0])}
     assert starts <= quoted(chapter(PAGE, "Starts"))

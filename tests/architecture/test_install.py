@@ -75,16 +75,16 @@ def test_the_distribution_has_a_name_of_its_own(installed, tmp_path):
 def test_extras_refer_to_this_distribution():
     extras: dict[str, list[str]] = PROJECT["optional-dependencies"]
     wanted = [Requirement(line) for lines in extras.values() for line in lines]
-    assert "weft" not in {it.name for it in wanted}
-    own = [it for it in wanted if it.name == PROJECT["name"]]
+    assert "weft" not in {requirement.name for requirement in wanted}
+    own = [requirement for requirement in wanted if requirement.name == PROJECT["name"]]
     assert own
-    assert all(it.extras <= extras.keys() for it in own)
+    assert all(requirement.extras <= extras.keys() for requirement in own)
 
 
 @pytest.mark.parametrize("folder", ["src/weft/adapters", "src/weft/app", "docs"])
 def test_no_hint_names_the_distribution_of_another_project(folder):
     """What `pip install weft` would fetch is not this."""
     wrong = re.compile(r"pip install [^\n]*?\bweft(?!-agents)\b|\bweft\[(?=models|watch)")
-    files = [it for it in (ROOT / folder).rglob("*") if it.suffix in {".py", ".md"}]
-    named = {str(it.relative_to(ROOT)) for it in files if wrong.search(it.read_text("utf-8"))}
+    files = [path for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".md"}]
+    named = {str(file.relative_to(ROOT)) for file in files if wrong.search(file.read_text("utf-8"))}
     assert named == set()

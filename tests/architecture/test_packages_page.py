@@ -50,7 +50,7 @@ def kinds(union: object) -> dict[str, type[Part]]:
 
 
 SOURCES = kinds(Source)
-TRIGGERS = {name: it for name, it in kinds(Trigger).items() if name != "x"}
+TRIGGERS = {name: kind for name, kind in kinds(Trigger).items() if name != "x"}
 TOOLS = {**kinds(Tool), "Lifecycle_Tool": LifecycleTool}
 
 
@@ -102,7 +102,7 @@ def folder(tmp_path):
 def test_the_group_on_the_page_works_side_by_side(tmp_path):
     opinions = written(tmp_path, GROUP_FILES)
     result = review(tmp_path, profile="production")
-    assert [it.name for it in result.packages] == ["Opinions"]
+    assert [package.name for package in result.packages] == ["Opinions"]
     assert result.findings == ()
     said = {"Host": "Tea?", "Optimist": "It warms.", "Sceptic": "It stains.", "Judge": "Tea."}
     model = ScriptedModel(said)
@@ -115,7 +115,7 @@ def test_the_group_on_the_page_works_side_by_side(tmp_path):
 
     state = asyncio.run(played())
     assert state.outcome == "completed"
-    assert [it.agent for it in state.messages if it.role == "agent"] == list(said)
+    assert [message.agent for message in state.messages if message.role == "agent"] == list(said)
     sent = {request.agent: str(request.messages) for request in model.requests}
     assert ("It warms." in sent["Sceptic"], "It warms." in sent["Judge"]) == (False, True)
 
@@ -129,7 +129,7 @@ def test_groups_have_their_fields_and_merges():
 @pytest.mark.parametrize("profile", ["development", "production"])
 def test_the_package_checks_clean(folder, profile):
     result = review(folder.parents[1], profile=profile)
-    assert [it.name for it in result.packages] == ["Returns"]
+    assert [package.name for package in result.packages] == ["Returns"]
     assert result.findings == ()
 
 
@@ -140,10 +140,14 @@ def test_the_package_has_every_file_that_is_always_written():
 
 def test_the_package_shows_what_the_page_promises(folder):
     spec = read_package(folder).spec
-    assert [it.agent_name for it in spec.agents] == ["Clerk", "Assessor"]
+    assert [agent.agent_name for agent in spec.agents] == ["Clerk", "Assessor"]
     assert {tool.tool_type for tool in spec.tools} == {"Agent_Tool", "UI_Tool"}
     assert [tool.function for tool in spec.tools if tool.auto_invoke] == ["confirm_refund"]
-    derived = [it.source for it in spec.variables.values() if isinstance(it.source, DerivedSource)]
+    derived = [
+        variable.source
+        for variable in spec.variables.values()
+        if isinstance(variable.source, DerivedSource)
+    ]
     used = {trigger.type for source in derived for trigger in source.triggers}
     assert used == {"agent_text", "tool_response", "ui_response"}
 
@@ -197,10 +201,10 @@ def test_every_kind_is_on_the_page():
     assert table("`human_interaction`").keys() == set(get_args(HumanInteraction))
     assert set(get_args(AgentType)) <= quoted(section("agents"))
     assert kinds(Start).keys() <= quoted(section("orchestrator")) | {"chat"}
-    assert {it.name for it in PATTERNS} <= quoted(section("orchestrator"))
-    assert {next(iter(get_args(it)[0].model_fields)) for it in get_args(get_args(Match)[0])} <= (
-        quoted(section("context_variables"))
-    )
+    assert {pattern.name for pattern in PATTERNS} <= quoted(section("orchestrator"))
+    assert {
+        next(iter(get_args(member)[0].model_fields)) for member in get_args(get_args(Match)[0])
+    } <= (quoted(section("context_variables")))
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -248,7 +252,7 @@ def test_what_the_orchestrator_does_not_perform_is_marked():
         runtime_extensions=(RuntimeExtension(kind="api_router", entrypoint="api:router"),),
     )
     [marked] = re.findall(r"^\|(.*)\| \| not supported yet \|$", PAGE, re.MULTILINE)
-    refused = {it.what for it in not_performed(WorkflowSpec(orchestrator=declared))}
+    refused = {feature.what for feature in not_performed(WorkflowSpec(orchestrator=declared))}
     assert quoted(marked) == refused
 
 
@@ -266,7 +270,7 @@ def test_conditions_and_types_can_be_read():
     assert len(conditions) == 6
     for condition in conditions:
         parse_condition(condition)
-    types = [it for cell in table("type") for it in re.split(r"` (?:or )?`", cell)]
+    types = [part for cell in table("type") for part in re.split(r"` (?:or )?`", cell)]
     assert len(types) == 12
     for type_ in types:
         parse_type(type_.replace("\\|", "|").replace("[T]", "[str]").replace("T |", "str |"))

@@ -122,12 +122,12 @@ def test_no_source_file_is_longer_than_500_lines():
     assert {name: length for name, length in lengths.items() if length > 500} == {}
 
 
-@pytest.mark.parametrize("lock", LOCKS, ids=lambda it: it.stem)
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.stem)
 def test_lock_names_no_address(lock: Path):
     assert "://" not in lock.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("lock", LOCKS, ids=lambda it: it.stem)
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.stem)
 def test_every_locked_package_has_an_exact_version_and_hashes(lock: Path):
     loose = [
         name

@@ -63,7 +63,7 @@ def test_the_commands_work(here, capsys):
         outputs[0].out
         == "Handbook: 2 added, 0 changed, 0 unchanged, 0 removed; 2 passages in all\n"
     )
-    assert [it.err for it in outputs] == [""] * len(outputs)
+    assert [output.err for output in outputs] == [""] * len(outputs)
     assert "handbook/leave.md:1" in outputs[1].out.splitlines()[0]
     assert "T-17" in outputs[2].out
     assert "2 passages" in outputs[3].out
@@ -71,12 +71,12 @@ def test_the_commands_work(here, capsys):
 
 
 def test_every_command_and_name_is_on_the_page():
-    [group] = [it for it in COMMANDS if it.name == "collection"]
-    assert [it.name for it in group.parts if f"weft collection {it.name}" not in PAGE] == []
-    assert [it for it in weft.retrieval.__all__ if it not in PAGE] == []
+    [group] = [command for command in COMMANDS if command.name == "collection"]
+    assert [part.name for part in group.parts if f"weft collection {part.name}" not in PAGE] == []
+    assert [name for name in weft.retrieval.__all__ if name not in PAGE] == []
 
 
 def test_every_ending_is_in_the_table():
     named = re.findall(r"`(\.\w+)`", chapter(PAGE, "Files"))
-    assert all(kind_of(it) for it in named)
+    assert all(kind_of(ending) for ending in named)
     assert len(named) == 9

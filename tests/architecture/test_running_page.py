@@ -1,15 +1,17 @@
 """The Python on the pages about running, tools and testing works, and settings are complete."""
 
 import ast
+import asyncio
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import weft
 import weft.testing
-from support.page_play import BLOCK, chapter, read_pages
+from support.page_play import BLOCK, chapter, open_desk, read_pages
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.app.settings import SETTINGS, Setting
@@ -26,7 +28,33 @@ def shop(tmp_path, monkeypatch):
 
 
 def test_there_are_examples():
-    assert len(BLOCKS) == 4
+    assert len(BLOCKS) == 5
+
+
+def test_documents_of_a_test_are_read(tmp_path, monkeypatch):
+    names: dict[str, Any] = {}
+    exec(compile(BLOCKS[4], "testing.md", "exec"), names)
+    source = {
+        "type": "database",
+        "collection": "Customers",
+        "search_by": "user_id",
+        "field": "limit",
+    }
+    open_desk(tmp_path, monkeypatch).write({"limit": {"type": "int", "source": source}}, {})
+    package = weft.testing.read_package(tmp_path / "workflows" / "Desk")
+    model = weft.testing.ScriptedModel({"Clerk": "Hello.", "Helper": "Bye."})
+    ada = weft.Scope("shop", "ada")
+
+    async def run_desk() -> dict[str, Any]:
+        documents = names["documents"]
+        async with weft.testing.host_for(
+            package.spec, model, code=package.code, documents=documents
+        ) as host:
+            run = await host.start("Desk", scope=ada, message="hello")
+            await host.settled(run, scope=ada)
+            return (await host.state(run, scope=ada)).variables
+
+    assert asyncio.run(run_desk()) == {"limit": 50}
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -37,7 +65,7 @@ def test_programs_run(number, shop, capsys):
 
 
 def test_tools_are_tools():
-    names = [it.name for it in ast.parse(BLOCKS[2]).body if hasattr(it, "name")]
+    names = [node.name for node in ast.parse(BLOCKS[2]).body if hasattr(node, "name")]
     assert names == ["find_order", "refund", "choose_date"]
     loader = PythonToolLoader()
     try:
@@ -51,7 +79,7 @@ def test_tools_are_tools():
 def test_the_test_passes(shop):
     names: dict[str, object] = {"__name__": "example"}
     exec(compile(BLOCKS[3], "testing.md", "exec"), names)
-    [test] = [it for name, it in names.items() if name.startswith("test_")]
+    [test] = [function for name, function in names.items() if name.startswith("test_")]
     test()
 
 

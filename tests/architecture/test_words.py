@@ -44,9 +44,9 @@ def texts() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("pattern", WORDS, ids=WORDS.values())
 def test_a_word_of_our_own_is_not_used(pattern: str):
     found = [
-        f"{name}:{text.count(chr(10), 0, it.start()) + 1}: {it[0]!r}"
+        f"{name}:{text.count(chr(10), 0, found_word.start()) + 1}: {found_word[0]!r}"
         for name, text in texts()
-        for it in re.finditer(pattern, text)
+        for found_word in re.finditer(pattern, text)
     ]
     assert not found, f"say instead: {WORDS[pattern]}"
 
@@ -67,4 +67,4 @@ def test_the_words_are_told_from_others(text: str, number: int):
 
 def test_every_place_is_there():
     names = [name for name, _ in texts()]
-    assert all(any(it.startswith(place) for it in names) for place in PLACES)
+    assert all(any(name.startswith(place) for name in names) for place in PLACES)

@@ -111,4 +111,4 @@ def test_an_agent_is_shown_nothing_that_is_hidden_from_it():
 
 
 def test_every_example_is_run():
-    assert {it.relative_to(FOLDER).as_posix() for it in FOLDER.rglob("*.py")} == SAID.keys()
+    assert {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.py")} == SAID.keys()
