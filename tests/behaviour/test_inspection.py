@@ -2,7 +2,7 @@
 
 import json
 import time
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 
 import pytest
 from pydantic_core import to_json
@@ -69,13 +69,6 @@ def variables(played):
     return {it.name: it for it in inspect(played).variables}
 
 
-def frozen(value):
-    if is_dataclass(value):
-        assert type(value).__dataclass_params__.frozen
-        return all(frozen(getattr(value, field.name)) for field in fields(value))
-    return all(map(frozen, value)) if isinstance(value, tuple) else not isinstance(value, list)
-
-
 def test_a_run_at_a_glance(shopping):
     seen = inspect(shopping)
     assert (seen.run, seen.workflow, seen.app, seen.user) == ("run1", "Shop", "app", "ada")
@@ -90,10 +83,9 @@ def test_a_run_at_a_glance(shopping):
     assert [turn.agent for turn in seen.turns] == ["Router", "Helper", "Helper"]
 
 
-def test_everything_is_frozen_and_fits_json(shopping):
+def test_inspections_can_be_written_as_json(shopping):
     turn = look_at(shopping, 2)
     for it in (inspect(shopping), turn, compare_turns(turn, look_at(shopping, 3))):
-        assert frozen(it)
         assert json.loads(to_json(it))
 
 
@@ -211,7 +203,7 @@ def test_a_refused_value_is_told(filling):
 
 def test_turns_have_their_calls_tools_and_handoffs(shopping):
     first, second, third = inspect(shopping).turns
-    assert (first.number, first.variables, first.seconds) == (1, ("routed",), 1.0)
+    assert (first.number, first.variables, first.seconds) == (1, ["routed"], 1.0)
     assert [(it.call, it.text, it.answerer) for it in first.calls] == [
         (1, "to the helper", "script")
     ]
@@ -227,7 +219,7 @@ def test_turns_have_their_calls_tools_and_handoffs(shopping):
     assert second.tools[0].value == {"order": "A1", "state": "sent"}
     assert second.tools[0].seconds > 0
     assert second.tools[1].error == "no such order"
-    assert second.variables == ("found", "order")
+    assert second.variables == ["found", "order"]
     assert [(it.tool, it.value) for it in third.tools] == [("confirm", "the user says yes")]
 
 
@@ -514,7 +506,7 @@ def test_an_agent_that_is_gone_was_sent_something(shopping):
     played = replace(shopping, workflow=replace(shopping.workflow, views=views))
     (prompt,) = look_at(played, 1).prompts
     assert (prompt.slices, prompt.same) == ((), False)
-    assert prompt.note == "there is no agent Router in this version of the package"
+    assert prompt.note == "this version of the package has no agent Router"
 
 
 # Two turns

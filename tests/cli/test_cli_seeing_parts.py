@@ -24,8 +24,10 @@ from weft.cli.streams import Streams
 from weft.engine.events import Event, Usage, VariableSet
 from weft.engine.rows import RequestRow, RunRow
 from weft.engine.state import Request
-from weft.inspect.run import ModelCall, ToolUse, inspect_run
+from weft.inspect.calls import ToolUse
+from weft.inspect.run import inspect_run
 from weft.inspect.turn import inspect_turn
+from weft.inspect.turn_notes import ModelCall
 from weft.inspect.variables import Cause, ValueRefused
 from weft.ports.model import ModelRequest, OutputSchema, ToolSchema
 from weft.runtime.signals import Answer, Stop

@@ -11,8 +11,9 @@ from weft.context.segment import LeftOut, Segment, shown
 from weft.engine.events import ContextAssembled, Event, TurnStarted, VariableSet
 from weft.engine.state import State
 from weft.errors import UsageError
-from weft.inspect.run import TurnRecord, is_other_package, turn_records
+from weft.inspect.run import is_other_package, turn_records
 from weft.inspect.steps import Step, steps, until_end
+from weft.inspect.turn_notes import TurnRecord
 from weft.inspect.variables import HIDDEN_VALUE, ValueSet, is_secret, value_set
 from weft.ports.model import ChatMessage
 from weft.runtime.workflow import Workflow

@@ -1,7 +1,7 @@
 """The notes that each event adds to the record of a turn, or of the run itself."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 from weft.engine.events import (
@@ -28,7 +28,7 @@ from weft.engine.events import (
     Usage,
     VariableSet,
 )
-from weft.inspect.board import BoardNotes
+from weft.inspect.board import BoardRun, BoardTurn
 from weft.inspect.calls import (
     DocumentRecord,
     FetchRecord,
@@ -39,7 +39,7 @@ from weft.inspect.calls import (
     run_continues,
     surface_record,
 )
-from weft.inspect.flow import StepNotes
+from weft.inspect.flow import StepTurn
 from weft.inspect.handoffs import HandoffRecord, Judgement
 from weft.inspect.steps import Step, waited_seconds
 from weft.runtime.workflow import Workflow
@@ -75,49 +75,81 @@ class ModelCall:
     retries: tuple[str, ...] = ()
 
 
+@dataclass(slots=True)
+class TurnRecord:
+    """One turn. What was judged, and handed off, is that between its end and the next turn.
+
+    It is filled while the events of the run are read.
+    """
+
+    number: int
+    agent: str
+    seq: int
+    at: int
+    #: The event that ended it; None while it is under way, or if the run ended in it.
+    ended: int | None = None
+    #: From its beginning to its end, without the time it waited for people to answer.
+    seconds: float | None = None
+    waited_seconds: float = 0.0
+    calls: list[ModelCall] = field(default_factory=list[ModelCall])
+    tools: list[ToolUse] = field(default_factory=list[ToolUse])
+    #: The functions that were called at its boundaries: before it, around its replies, after it.
+    points: list[ToolUse] = field(default_factory=list[ToolUse])
+    #: The variables that were set, in the order of their first values.
+    variables: list[str] = field(default_factory=list[str])
+    handoffs: list[HandoffRecord] = field(default_factory=list[HandoffRecord])
+    #: Why it came to no end of its own, if it did not, and the group it was a member of.
+    error: str | None = None
+    group: str = ""
+    #: What is sent to its model beside the context: settings by name, the seed as a number.
+    #: Turns copied by a fork had the seed of another run: they show the declared seed.
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    fetched: list[FetchRecord] = field(default_factory=list[FetchRecord])
+    #: What the agent said after its hooks, if it has any that see its replies.
+    sent: str | None = None
+    judged: list[Judgement] = field(default_factory=list[Judgement])
+    #: On a board: what woke the agent, what it was shown, and what it published.
+    board: BoardTurn | None = None
+    #: Of a flow: which step it was, which attempt, and what it was shown.
+    step: StepTurn | None = None
+
+
+@dataclass(slots=True)
 class Page:
-    """The notes about a turn, or about the run itself, so far; calls by their id."""
+    """The record of a turn, or of the run itself, while its events are read."""
 
-    def __init__(self, workflow: Workflow, event: Event, agent: str = "") -> None:
-        self.workflow = workflow
-        self.event = event
-        self.agent = agent
-        self.ended: Event | None = None
-        self.calls: dict[int, ModelCall] = {}
-        #: Those of tools and those at boundaries.
-        self.tools: dict[str, ToolUse] = {}
-        self.fetched: list[FetchRecord] = []
-        self.documents: list[DocumentRecord] = []
-        #: What people were asked, and what they answered.
-        self.requests: list[Event] = []
-        self.judged: list[Judgement] = []
-        self.sent: str | None = None
-        self.variables: dict[str, None] = {}
-        self.handoffs: list[HandoffRecord] = []
-        self.error: str | None = None
-        self.group = ""
-        self.app = ""
-        #: Of an activation on a board, and of the run of a board itself.
-        self.board: BoardNotes | None = None
-        #: Of an attempt at a step of a flow.
-        self.step: StepNotes | None = None
+    workflow: Workflow
+    record: TurnRecord
+    #: Of an activation on a board, and of the run of a board itself.
+    board: BoardTurn | BoardRun | None = None
+    app: str = ""
+    calls: dict[int, ModelCall] = field(default_factory=dict[int, ModelCall])
+    #: The calls of tools and those at boundaries.
+    tools: dict[str, ToolUse] = field(default_factory=dict[str, ToolUse])
+    #: What was written to documents.
+    documents: list[DocumentRecord] = field(default_factory=list[DocumentRecord])
+    #: What people were asked, and what they answered.
+    requests: list[Event] = field(default_factory=list[Event])
 
-    @property
-    def points(self) -> list[ToolUse]:
-        """The functions that were called at its boundaries."""
-        return [use for use in self.tools.values() if use.at_boundary]
+    def end(self, event: Event) -> None:
+        """Record when the turn ended."""
+        record = self.record
+        record.ended = event.seq
+        record.waited_seconds = waited_seconds(self.requests, event.at)
+        record.seconds = seconds(record.at, event) - record.waited_seconds
 
-    @property
-    def waited_seconds(self) -> float:
-        """How long the turn waited for people, up to its end."""
-        return waited_seconds(self.requests, self.ended.at) if self.ended else 0.0
+    def finish(self) -> None:
+        """Add the calls to the record."""
+        self.record.calls = list(self.calls.values())
+        for use in self.tools.values():
+            (self.record.points if use.at_boundary else self.record.tools).append(use)
 
 
 def _assembled(page: Page, step: Step, data: ContextAssembled) -> None:
     tokens: Any = data.manifest.get("tokens")
     page.calls[data.call] = ModelCall(data.call, step.event.seq, step.event.at, tokens)
-    if page.board is not None:
-        page.board.assembled(data.call, data.manifest)
+    if page.record.board is not None:
+        page.record.board.add_left_out(data.call, data.manifest)
 
 
 def _replied(page: Page, step: Step, data: ModelReplied) -> None:
@@ -234,17 +266,17 @@ def _surface_shown(page: Page, step: Step, data: SurfaceShown) -> None:
 
 
 def _message_sent(page: Page, _step: Step, data: MessageSent) -> None:
-    page.sent = data.text
+    page.record.sent = data.text
 
 
 def _fetched(page: Page, step: Step, data: ContextFetched) -> None:
     found = tuple(fetch_records(page.workflow, step.event, data))
-    if page.board is not None:
-        page.board.fetched(data)
+    if page.record.board is not None:
+        page.record.board.add_fetched(data)
     # A tool may have read something once more.
     use = next((use for use in page.tools.values() if use.seq == step.event.cause), None)
     if use is None or step.event.actor != f"tool:{use.tool}":
-        page.fetched += found
+        page.record.fetched += found
     else:
         page.tools[use.id] = replace(use, fetched=(*use.fetched, *found))
 
@@ -255,16 +287,18 @@ def _document_written(page: Page, step: Step, data: DocumentWritten) -> None:
 
 
 def _variable_set(page: Page, _step: Step, data: VariableSet) -> None:
-    page.variables[data.name] = None
+    if data.name not in page.record.variables:
+        page.record.variables.append(data.name)
 
 
 def _turn_ended(page: Page, step: Step, _data: TurnEnded) -> None:
-    page.ended = step.event
+    page.end(step.event)
 
 
 def _turn_failed(page: Page, step: Step, data: TurnFailed) -> None:
-    page.error = data.error
-    page.ended = step.event if step.event.turn else None  # The run itself continues to its end.
+    page.record.error = data.error
+    if step.event.turn:  # The run itself continues to its end.
+        page.end(step.event)
 
 
 def seconds(since: int, event: Event) -> float:

@@ -76,7 +76,7 @@ def test_every_attempt_at_a_step_is_told():
     assert first.failure["type"] == "ValueError"
     assert first.failure["message"] == "no"
     assert first.failure["stack"] == "here"
-    assert (first.sets, [it.name for it in third.sets]) == ((), ["x"])
+    assert (first.sets, [it.name for it in third.sets]) == ([], ["x"])
     assert lines(play, TurnFailed)[0] == "A failed, attempt 1 of 3: no"
     assert lines(play, TimerSet) == [f"retry in {it.retry_seconds:.1f} s" for it in (first, second)]
     page = page_of(play)

@@ -25,7 +25,7 @@ from weft.engine.events.calls import STEP_HOOKS
 from weft.engine.flow.failure import RETRY
 from weft.engine.flow.plan import AGAIN, APPROVAL, END, JOIN
 from weft.findings import Json
-from weft.inspect.flow import StepNotes, StepTurn, attempts_of, case_of, path_of
+from weft.inspect.flow import StepTurn, attempts_of, case_of, path_of, step_turn
 from weft.runtime.workflow import Workflow
 
 #: How the text begins that says what the code of a step has raised.
@@ -44,7 +44,7 @@ def is_step_call(call: str) -> bool:
 
 
 def _started(event: Event, data: TurnStarted, workflow: Workflow) -> str:
-    return f"turn {event.turn}: {step_heading(StepNotes(workflow, data).turn(), data.agent)}"
+    return f"turn {event.turn}: {step_heading(step_turn(workflow, data), data.agent)}"
 
 
 def step_heading(it: StepTurn, agent: str) -> str:

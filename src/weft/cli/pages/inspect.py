@@ -26,9 +26,9 @@ from weft.engine.events.calls import BOARD_HOOKS, STEP_HOOKS
 from weft.findings import Json
 from weft.inspect.calls import Edit, ToolUse
 from weft.inspect.handoffs import HandoffRecord, RuleAsked
-from weft.inspect.run import RunInspection, TurnRecord
+from weft.inspect.run import RunInspection
 from weft.inspect.turn import Prompt, TurnComparison, TurnInspection
-from weft.inspect.turn_notes import ModelCall
+from weft.inspect.turn_notes import ModelCall, TurnRecord
 from weft.inspect.variables import Cause, VariableRecord
 
 #: Events that only stand between a cause and what it leads to.
