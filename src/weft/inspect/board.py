@@ -78,25 +78,6 @@ class BoardLeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class BoardTurn:
-    """One activation."""
-
-    subscription: str
-    inputs: tuple[ArtifactRef, ...]
-    #: What components decided before: continue, skip, defer or block, and why.
-    verdict: str = "continue"
-    detail: str = ""
-    #: Whether components have put other inputs in their place.
-    inputs_changed: bool = False
-    slices: tuple[SliceRecord, ...] = ()
-    #: What was left out over budget.
-    left_out: tuple[BoardLeftOut, ...] = ()
-    published: tuple[PublishedRecord, ...] = ()
-    missed: tuple[MissedRecord, ...] = ()
-    deferred_until: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class WaitingRecord:
     """Artifacts that wait: for others (`for_others`), a batch, a time, or their agent."""
 
@@ -105,86 +86,83 @@ class WaitingRecord:
     artifacts: tuple[ArtifactRef, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class BoardRun:
-    """What is known of a board beside its turns."""
+@dataclass(slots=True)
+class BoardTurn:
+    """One activation; filled while the events of the run are read."""
 
-    correlation: str
-    #: The subscription this run collects for, or the agent whose schedule it keeps.
-    collects: str
-    schedule: str
-    #: What came from outside, and from other runs.
-    published: tuple[PublishedRecord, ...]
-    arrived: tuple[PublishedRecord, ...]
-    missed: tuple[MissedRecord, ...]
-    waiting: tuple[WaitingRecord, ...]
-
-
-@dataclass
-class BoardNotes:
-    """What is known of an activation, or of the board itself, so far."""
-
-    subscription: str = ""
-    inputs: tuple[ArtifactRef, ...] = ()
-    given: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    subscription: str
+    inputs: tuple[ArtifactRef, ...]
+    #: What components decided before: continue, skip, defer or block, and why.
+    verdict: str = "continue"
+    detail: str = ""
+    #: Whether components have put other inputs in their place.
+    inputs_changed: bool = False
+    slices: list[SliceRecord] = field(default_factory=list[SliceRecord])
+    #: What was left out over budget.
     left_out: list[BoardLeftOut] = field(default_factory=list[BoardLeftOut])
     published: list[PublishedRecord] = field(default_factory=list[PublishedRecord])
-    arrived: list[PublishedRecord] = field(default_factory=list[PublishedRecord])
     missed: list[MissedRecord] = field(default_factory=list[MissedRecord])
     deferred_until: int | None = None
 
-    def fetched(self, data: ContextFetched) -> None:
-        """Take note of what components and providers gave."""
-        self.given = cast("Mapping[str, Any]", data.board or {})
+    def add_fetched(self, data: ContextFetched) -> None:
+        """Record the results of components and providers."""
+        given = cast("Mapping[str, Any]", data.board or {})
+        self.verdict = given.get("verdict", "continue")
+        self.detail = given.get("detail", "")
+        self.inputs_changed = "inputs" in given
+        self.slices = list(slice_records(given))
 
-    def assembled(self, call: int, manifest: Mapping[str, Any]) -> None:
-        """Take note of what was left out of a call."""
+    def add_left_out(self, call: int, manifest: Mapping[str, Any]) -> None:
+        """Record what was left out of a call."""
         for entry in manifest.get("left_out", ()):
             if entry.get("kind") == "board":
                 names = tuple(name or "" for name in entry["names"])
                 self.left_out.append(BoardLeftOut(call, names, entry["reason"]))
 
-    def add(self, event: Event, cause: "BoardNotes | None") -> None:
-        """Take note of what happened on the board.
 
-        `cause` has the notes of the turn that led to it: what was missed belongs to no turn itself.
-        """
-        match event.data:
-            case ArtifactPublished() as data:
-                self.published.append(published_record(event, data))
-            case ArtifactArrived() as data:
-                self.arrived.append(arrived_record(event, data))
-            case DeliveryDeferred(at=at):
-                self.deferred_until = at
-            case DeliveryMissed(why="failed" | "skipped" | "blocked") as data:
-                (cause or self).missed.append(missed_record(event, data))
-            case DeliveryMissed() as data:
-                self.missed.append(missed_record(event, data))
-            case _:
-                pass
+@dataclass(slots=True)
+class BoardRun:
+    """A board beside its turns; filled while the events of the run are read."""
 
-    def turn(self) -> BoardTurn:
-        """Return the record of an activation."""
-        return BoardTurn(
-            subscription=self.subscription,
-            inputs=self.inputs,
-            verdict=self.given.get("verdict", "continue"),
-            detail=self.given.get("detail", ""),
-            inputs_changed="inputs" in self.given,
-            slices=tuple(slice_records(self.given)),
-            left_out=tuple(self.left_out),
-            published=tuple(self.published),
-            missed=tuple(self.missed),
-            deferred_until=self.deferred_until,
-        )
+    correlation: str = ""
+    #: The subscription this run collects for, or the agent whose schedule it keeps.
+    collects: str = ""
+    schedule: str = ""
+    #: What came from outside, and from other runs.
+    published: list[PublishedRecord] = field(default_factory=list[PublishedRecord])
+    arrived: list[PublishedRecord] = field(default_factory=list[PublishedRecord])
+    missed: list[MissedRecord] = field(default_factory=list[MissedRecord])
+    waiting: tuple[WaitingRecord, ...] = ()
 
 
-def board_notes(state: State, turn: int) -> BoardNotes | None:
-    """Begin to take notes of an activation; None where a turn is none."""
+def add_board_event(
+    record: BoardTurn | BoardRun, event: Event, cause: BoardTurn | BoardRun | None
+) -> None:
+    """Record what happened on the board.
+
+    `cause` is the record of the turn that led to it: what was missed belongs to no turn itself.
+    """
+    match event.data:
+        case ArtifactPublished() as data:
+            record.published.append(published_record(event, data))
+        case ArtifactArrived() as data if isinstance(record, BoardRun):
+            record.arrived.append(arrived_record(event, data))
+        case DeliveryDeferred(at=at) if isinstance(record, BoardTurn):
+            record.deferred_until = at
+        case DeliveryMissed(why="failed" | "skipped" | "blocked") as data:
+            (cause or record).missed.append(missed_record(event, data))
+        case DeliveryMissed() as data:
+            record.missed.append(missed_record(event, data))
+        case _:
+            pass
+
+
+def board_turn(state: State, turn: int) -> BoardTurn | None:
+    """Return the record of an activation that begins; None for a turn outside a board."""
     active = state.active.get(turn)
     if state.board is None or active is None:
         return None
-    return BoardNotes(active.step, refs(active.inputs))
+    return BoardTurn(active.step, refs(active.inputs))
 
 
 def slice_records(given: Mapping[str, Any]) -> Iterator[SliceRecord]:
@@ -239,20 +217,15 @@ def missed_record(event: Event, data: DeliveryMissed) -> MissedRecord:
     return MissedRecord(event.seq, event.at, data.subscription, ids, data.why, data.detail)
 
 
-def board_run(state: State, events: Sequence[Event], notes: BoardNotes) -> BoardRun | None:
-    """Return what is known of a board beside its turns; None for any other run."""
+def board_run(state: State, events: Sequence[Event], record: BoardRun) -> BoardRun | None:
+    """Complete the record of a board beside its turns; None for any other run."""
     begun = events[0].data if events else None
     if state.board is None or not isinstance(begun, RunStarted):
         return None
-    return BoardRun(
-        correlation=state.board.correlation,
-        collects=begun.collects,
-        schedule=begun.schedule,
-        published=tuple(notes.published),
-        arrived=tuple(notes.arrived),
-        missed=tuple(notes.missed),
-        waiting=() if state.status == "ended" else tuple(waiting(state.board)),
-    )
+    record.correlation = state.board.correlation
+    record.collects, record.schedule = begun.collects, begun.schedule
+    record.waiting = () if state.status == "ended" else tuple(waiting(state.board))
+    return record
 
 
 def waiting(board: BoardState) -> Iterator[WaitingRecord]:

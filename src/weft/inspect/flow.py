@@ -72,31 +72,6 @@ class AskedRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class StepTurn:
-    """One attempt at a step, a question for approval, or what undoes a step."""
-
-    step: str
-    kind: StepKind
-    #: The path of a fork that contains it; empty on the main line.
-    path: str
-    attempt: int
-    #: How many attempts there are at most.
-    attempts: int
-    #: Of a compensation: the turn that it undoes.
-    undoes: int
-    #: What it set; of an attempt that failed, nothing.
-    sets: tuple[ValueSet, ...] = ()
-    confidence: float | None = None
-    segments: tuple[SegmentRecord, ...] = ()
-    left_out: tuple[Values, ...] = ()
-    asked: tuple[AskedRecord, ...] = ()
-    #: Of a failure: attempt, type, message, stack, and a hash of what the step was given.
-    failure: Values | None = None
-    #: How long it waited then for the next attempt.
-    retry_seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class BranchRecord:
     """Where a flow went on, and why: `why` as in the event."""
 
@@ -122,14 +97,6 @@ class ForkRecord:
     paths: tuple[str, ...]
     joined: int | None = None
     results: Mapping[str, str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FlowRun:
-    """What is known of a flow beside its steps."""
-
-    branches: tuple[BranchRecord, ...]
-    forks: tuple[ForkRecord, ...]
 
 
 def paths_by_name(flow: Flow) -> dict[str, str]:
@@ -176,30 +143,46 @@ def _word(value: Json) -> str:
     return {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
 
 
-@dataclass
-class StepNotes:
-    """What is known of an attempt so far."""
+@dataclass(slots=True)
+class StepTurn:
+    """One attempt at a step, a question for approval, or what undoes a step.
 
-    workflow: Workflow
-    data: TurnStarted
+    It is filled while the events of the run are read.
+    """
+
+    step: str
+    kind: StepKind
+    #: The path of a fork that contains it; empty on the main line.
+    path: str
+    attempt: int
+    #: How many attempts there are at most.
+    attempts: int
+    #: Of a compensation: the turn that it undoes.
+    undoes: int
+    #: What it set; of an attempt that failed, nothing.
     sets: list[ValueSet] = field(default_factory=list[ValueSet])
     confidence: float | None = None
-    context: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    segments: tuple[SegmentRecord, ...] = ()
+    left_out: tuple[Values, ...] = ()
     asked: list[AskedRecord] = field(default_factory=list[AskedRecord])
+    #: Of a failure: attempt, type, message, stack, and a hash of what the step was given.
     failure: Values | None = None
+    #: How long it waited then for the next attempt.
     retry_seconds: float | None = None
 
-    def add(self, event: Event) -> None:
-        """Take note of what happened in the attempt."""
+    def add(self, workflow: Workflow, event: Event) -> None:
+        """Record what happened in the attempt."""
         match event.data:
             case ContextFetched(step=given) if given is not None:
-                self.context = given.get("context") or {}
+                context: Mapping[str, Any] = given.get("context") or {}
+                self.segments = tuple(map(_segment, context.get("segments", ())))
+                self.left_out = tuple(context.get("left_out", ()))
             case ToolReturned(id=id_, value=value) if _is_step(id_):
                 self.confidence = cast("Mapping[str, Any]", value).get("confidence")
             case VariableSet() as data:
-                self.sets.append(value_set(self.workflow, event, data))
+                self.sets.append(value_set(workflow, event, data))
             case TurnFailed(error=error, kind=kind, failure=failure):
-                known: Values = {"step": self.data.step, "attempt": self.data.attempt}
+                known: Values = {"step": self.step, "attempt": self.attempt}
                 self.failure = failure or {**known, "type": kind, "message": error}
                 self.sets.clear()
             case RequestOpened(addressee=addressee, expires_at=until):
@@ -207,38 +190,29 @@ class StepNotes:
             case RequestAnswered(value=value, user=user):
                 given = cast("Any", value)
                 decision = str(given.get("decision")) if isinstance(value, dict) else ""
-                self._came_to("answered", user, decision)
+                self._close_request("answered", user, decision)
             case RequestExpired():
-                self._came_to("expired")
+                self._close_request("expired")
             case _:
                 pass
 
-    def _came_to(
+    def _close_request(
         self, outcome: Literal["answered", "expired"], user: str = "", decision: str = ""
     ) -> None:
-        last = self.asked.pop()
-        self.asked.append(
-            AskedRecord(last.seq, last.at, last.addressee, last.expires_at, outcome, user, decision)
-        )
+        last = self.asked[-1]
+        self.asked[-1] = replace(last, outcome=outcome, user=user, decision=decision)
 
-    def turn(self) -> StepTurn:
-        """Return the record of the attempt."""
-        data = self.data
-        return StepTurn(
-            step=data.step,
-            kind=step_kind(self.workflow, data),
-            path=path_of(self.workflow, data.step),
-            attempt=data.attempt,
-            attempts=attempts_of(self.workflow, data.step),
-            undoes=data.undoes,
-            sets=tuple(self.sets),
-            confidence=self.confidence,
-            segments=tuple(map(_segment, self.context.get("segments", ()))),
-            left_out=tuple(self.context.get("left_out", ())),
-            asked=tuple(self.asked),
-            failure=self.failure,
-            retry_seconds=self.retry_seconds,
-        )
+
+def step_turn(workflow: Workflow, data: TurnStarted) -> StepTurn:
+    """Return the record of an attempt that begins."""
+    return StepTurn(
+        step=data.step,
+        kind=step_kind(workflow, data),
+        path=path_of(workflow, data.step),
+        attempt=data.attempt,
+        attempts=attempts_of(workflow, data.step),
+        undoes=data.undoes,
+    )
 
 
 def _is_step(call: str) -> bool:
@@ -261,12 +235,12 @@ def _segment(given: Mapping[str, Any]) -> SegmentRecord:
     )
 
 
-@dataclass
-class FlowNotes:
-    """What is known of a flow beside its steps so far."""
+@dataclass(slots=True)
+class FlowRun:
+    """A flow beside its steps; filled while the events of the run are read."""
 
     branches: list[BranchRecord] = field(default_factory=list[BranchRecord])
-    forks: dict[int, ForkRecord] = field(default_factory=dict[int, ForkRecord])
+    forks: list[ForkRecord] = field(default_factory=list[ForkRecord])
 
     def add(self, workflow: Workflow, step: Step) -> None:
         """Record where the flow continues."""
@@ -275,16 +249,16 @@ class FlowNotes:
             case Branched() as data:
                 self.branches.append(_branch(workflow, step, data))
             case Forked(name=name, members=members):
-                self.forks[event.seq] = ForkRecord(event.seq, event.at, name, tuple(members))
-            case Joined(fork=fork, results=results) if fork in self.forks:
-                record = self.forks[fork]
-                self.forks[fork] = replace(record, joined=event.seq, results=results)
+                self.forks.append(ForkRecord(event.seq, event.at, name, tuple(members)))
+            case Joined(fork=fork, results=results):
+                self.forks = [
+                    replace(record, joined=event.seq, results=results)
+                    if record.seq == fork
+                    else record
+                    for record in self.forks
+                ]
             case _:
                 pass
-
-    def run(self) -> FlowRun:
-        """Return the record of the flow."""
-        return FlowRun(tuple(self.branches), tuple(self.forks.values()))
 
 
 def _branch(workflow: Workflow, step: Step, data: Branched) -> BranchRecord:
