@@ -174,7 +174,7 @@ class StepTurn:
         """Record what happened in the attempt."""
         match event.data:
             case ContextFetched(step=given) if given is not None:
-                context: Mapping[str, Any] = given.get("context") or {}
+                context = cast("Mapping[str, Any]", given.get("context") or {})
                 self.segments = tuple(map(_segment, context.get("segments", ())))
                 self.left_out = tuple(context.get("left_out", ()))
             case ToolReturned(id=id_, value=value) if _is_step(id_):
