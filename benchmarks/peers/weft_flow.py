@@ -16,7 +16,7 @@ from typing import Any, Final
 from flow_job import Play, Run, main, parcel_of, place_of, price_of
 from pydantic import BaseModel, ConfigDict
 
-from weft.app.flows import open_flow, until_rest
+from weft.app.flows import open_flow, wait_until_idle
 from weft.app.folders import LOCAL
 from weft.flow import Workflow
 from weft.runtime.host import Host
@@ -86,7 +86,7 @@ def open_play() -> Iterator[Play]:
         for number in numbers:
             begun = time.perf_counter()
             run = await host.start(NAME, scope=LOCAL, values={"number": number})
-            state = await until_rest(host, run, None)
+            state = await wait_until_idle(host, run, None)
             runs.append(Run(number, time.perf_counter() - begun, dict(state.variables)))
         return runs
 

@@ -171,7 +171,7 @@ def meet(*acts, follow=False, **declared):
         (act(raw, b'{"choices": [{"message": {"content": 7}}]}'), "not a chat completion"),
         (act(raw, b'{"choices": [{"message": {"content": "\\ud800"}}]}'), "not a chat completion"),
         (act(completion, None, ("pay", "{amount")), "arguments for pay cannot be read"),
-        (act(completion, None, ("pay", "[1]")), "they are no JSON object"),
+        (act(completion, None, ("pay", "[1]")), "they are not a JSON object"),
         (act(completion, None, ("pay", '{"amount": NaN}')), "arguments for pay cannot be read"),
         (silence, "no answer from"),
         (hang_up, "the connection failed"),

@@ -228,9 +228,9 @@ def test_a_failure_that_may_pass_is_tried_again():
         (401, "the provider answered 401. Check the key."),
         ({"data": []}, "0 vectors of unequal length or number, and 1 were asked for"),
         (embeddings([1.0], [1.0]), "2 vectors of unequal length or number"),
-        ({"data": [{"index": 0}]}, "something else than vectors"),
-        ([1], "something else than vectors"),
-        (embeddings([0.0, 0.0]), "a vector that has no direction"),
+        ({"data": [{"index": 0}]}, "something other than vectors"),
+        ([1], "something other than vectors"),
+        (embeddings([0.0, 0.0]), "a vector of length zero"),
     ],
 )
 def test_an_answer_that_is_none(answer, said):

@@ -198,7 +198,7 @@ def test_a_server_that_dies_in_the_middle_of_a_call_is_told_of_and_the_next_call
     spec = using(REAL, variables={"why": derived("str", "", trigger)})
     played, model = server.play(spec, lines)
     (failed,) = of(played, ToolFailed)
-    assert "was lost in the middle of die: its program ended with exit code 3" in failed.error
+    assert "was lost during die: its program ended with exit code 3" in failed.error
     assert "my key is (secret)" in failed.error
     assert of(played, VariableSet)[0].value == failed.error
     assert model.requests[1].messages[-1]["content"] == f"error: {failed.error}"

@@ -29,20 +29,20 @@ WORDS = {
     "no_choices": ("not a chat completion at choices", "Check that the base URL"),
     "types": ("not a chat completion at choices", "Check that the base URL"),
     "bad_arguments": ("arguments for lookup cannot be read", "use a model that calls tools"),
-    "list_arguments": ("they are no JSON object", "use a model that calls tools"),
-    "429": ("answered 429: too many requests", "have the limit raised"),
+    "list_arguments": ("they are not a JSON object", "use a model that calls tools"),
+    "429": ("answered 429: too many requests", "raise the limit"),
     "500": ("answered 500: the server has an inner fault", "name a fallback model"),
     "503": ("answered 503: the server is overloaded", "name a fallback model"),
     "cut": ("the ", "or"),
     "hang": ("no answer from", "allow more time"),
 }
 LASTING = {
-    400: "Check that this model takes what is sent",
+    400: "Check that this model supports the request",
     401: "Check the key.",
-    403: "Check what the key may do.",
+    403: "Check the rights of the key.",
     404: "Check the name of the model",
     413: "Send less",
-    422: "Check that this model takes what is sent",
+    422: "Check that this model supports the request",
 }
 
 

@@ -101,10 +101,10 @@ def test_url_may_begin_with_the_environment_and_says_what_is_not_set():
     assert told.row.reason == reason
     there = {"RATES_URL": "ftp://rates.example"}
     told = play(spec, ScriptedModel([]), service=Service(1.5), environment=there)
-    assert "its url is none" in told.row.reason
+    assert "its url is invalid" in told.row.reason
     there = {"RATES_URL": "http://10.0.0.1"}
     told = play(spec, ScriptedModel([]), service=Service(1.5), environment=there)
-    assert "has no public address" in told.row.reason
+    assert "has a private address" in told.row.reason
 
 
 @pytest.mark.parametrize(
@@ -234,12 +234,12 @@ TROUBLES = {
     "broken": (500, {}, "it answered 500"),
     "slow": (never, {"timeout_seconds": 0.1}, "no answer within 0.1 s"),
     "wrong type": ("many", {}, 'it is of the wrong shape: rate: expected float, got "many"'),
-    "no JSON": (said(b"<html>"), {}, "the answer is no JSON"),
+    "no JSON": (said(b"<html>"), {}, "the answer is not JSON"),
     "not there": (RATES, {"field": "rates.gbp"}, "it is of the wrong shape"),
     "nothing": (None, {}, "it is of the wrong shape: expected float, got null"),
     "endless": (endless, {"max_bytes": 100_000}, "it answers with more than 100000 bytes"),
-    "private": (to("http://10.0.0.7/"), {}, "10.0.0.7:80 has no public address"),
-    "metadata": (to("http://169.254.169.254/latest"), {}, "has no public address"),
+    "private": (to("http://10.0.0.7/"), {}, "10.0.0.7:80 has a private address"),
+    "metadata": (to("http://169.254.169.254/latest"), {}, "has a private address"),
     "forbidden": (with_headers(403), {}, "it answered 403"),
 }
 

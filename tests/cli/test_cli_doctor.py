@@ -99,7 +99,7 @@ def test_models_that_can_be_asked(weft, workspace, set_only, settings: dict[str,
         ({"WEFT_DURABILITY": "some"}, "WEFT_DURABILITY is full or normal, not 'some'", ""),
         (
             {"WEFT_ALLOW_HOSTS": "a b"},
-            "WEFT_ALLOW_HOSTS is a list of hosts, and 'a b'",
+            "WEFT_ALLOW_HOSTS has an invalid host: 'a b'",
             "write HOST",
         ),
         ({"ENVIRONMENT": "live"}, "ENVIRONMENT is one of production, prod, ", "write production"),

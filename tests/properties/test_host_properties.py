@@ -200,7 +200,7 @@ async def repeat(hosts, run, signal, times=1):
     """Deliver again what was let in before: nothing is written, but that a stop was asked for."""
     before = await read(hosts[0], run)
     let_in = await asyncio.gather(*(deliver(it, run, signal, times) for it in hosts))
-    await until_rest(hosts, run)
+    await wait_until_idle(hosts, run)
     if isinstance(signal, Stop):
         return
     assert sum(let_in) == (times * len(hosts) if isinstance(signal, UserMessage) else 0)
@@ -268,7 +268,7 @@ def test_a_journal_folds_in_parts_and_twice_and_as_it_was_written(script, signal
     assert all(it.cause < it.seq for it in events)
 
 
-async def until_rest(hosts, run):
+async def wait_until_idle(hosts, run):
     """Wait until no host has anything to do for a run; all must agree on where it stands."""
     rows = [await asyncio.wait_for(host.settled(run, scope=ADA), 10) for host in hosts]
     assert len({row.status for row in rows}) == 1
@@ -310,14 +310,14 @@ def test_of_two_hosts_on_one_run_one_wins_each_event(script, signals):
         ]
         async with hosts[0], hosts[1]:
             await asyncio.gather(*(it.resume("run", scope=ADA, take_over=True) for it in hosts))
-            await until_rest(hosts, "run")
+            await wait_until_idle(hosts, "run")
             taken = []
             for signal in signals:
                 sent = await addressed(hosts[0], "run", signal)
                 let_in = await asyncio.gather(*(deliver(it, "run", sent) for it in hosts))
                 expect_once(sent, sum(let_in), len(hosts))
                 taken += [sent] if any(let_in) else []
-                await until_rest(hosts, "run")
+                await wait_until_idle(hosts, "run")
                 for it in taken:
                     await repeat(hosts, "run", it)
             states = [await it.state("run", scope=ADA) for it in hosts]

@@ -1,4 +1,4 @@
-"""Texts that lie in a package or its workspace: no other files, and none that may hold secrets."""
+"""Text files of a package or its workspace; no other files, and none that may hold secrets."""
 
 import asyncio
 from pathlib import Path, PurePosixPath
@@ -30,20 +30,20 @@ class WorkspaceFiles:
         try:
             roots = self._roots(workflow)
             found = next((file for root in roots if (file := root / name).exists()), None)
-            # Where it lies in truth: any part of its path may be a link.
+            # The real path: any part of it may be a link.
             real = found and found.resolve(strict=True)
         except (OSError, RuntimeError) as error:  # a link to itself is a RuntimeError up to 3.12
             reason = f"cannot be looked for: {getattr(error, 'strerror', None) or error}"
-            raise _fault(path, reason, "check the folders and links it lies in") from error
+            raise _file_error(path, reason, "check the folders and links it lies in") from error
         if real is None:
             fact = f"is neither in the package {workflow} nor in the workspace"
-            raise _fault(path, fact, "create it, or correct the path of the variable")
+            raise _file_error(path, fact, "create it, or correct the path of the variable")
         home = next((root for root in roots if real.is_relative_to(root)), None)
         if home is None:
             fact = "is a link that leads out of the package and the workspace"
-            raise _fault(path, fact, "put what it leads to in its place")
+            raise _file_error(path, fact, "copy its target to this place")
         _refuse_name(path, real.relative_to(home).as_posix())
-        return _text(path, read_start(real, home, MOST_BYTES))
+        return _decode(path, read_start(real, home, MOST_BYTES))
 
     def _roots(self, workflow: str) -> list[Path]:
         workspace = self._workspace.resolve(strict=True)
@@ -52,28 +52,30 @@ class WorkspaceFiles:
 
 
 def _refuse_name(path: str, name: str) -> None:
-    """Refuse a name that leads elsewhere or is one of secrets; `path` is what was asked for."""
+    """Refuse a name that leads outside or may hold secrets; `path` is the requested one."""
     fault = name_error(name)
     if fault:
-        raise _fault(path, fault, "name a plain file of the package or its workspace")
+        raise _file_error(path, fault, "name a plain file of the package or its workspace")
     if is_secret_file(name):
         fact = "may hold secrets, by its name"
-        raise _fault(path, fact, "use another name if it has none; secrets belong in settings")
+        raise _file_error(path, fact, "use another name if it has none; secrets belong in settings")
 
 
-def _text(path: str, raw: bytes | Finding) -> str:
+def _decode(path: str, raw: bytes | Finding) -> str:
     if isinstance(raw, Finding):
-        raise _fault(path, f"cannot be used: {raw.message}", raw.hint[0])
+        raise _file_error(path, f"cannot be used: {raw.message}", raw.hint[0])
     if len(raw) > MOST_BYTES:
-        raise _fault(path, f"is larger than {MOST_BYTES} bytes", "take a part of it, or a tool")
+        raise _file_error(
+            path, f"is larger than {MOST_BYTES} bytes", "take a part of it, or a tool"
+        )
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise _fault(path, "is not UTF-8 text", "save it as UTF-8 text")
+        raise _file_error(path, "is not UTF-8 text", "save it as UTF-8 text")
     return text
 
 
-def _fault(path: str, fact: str, remedy: str) -> PortError:
+def _file_error(path: str, fact: str, remedy: str) -> PortError:
     return PortError(f"file {path!r} {fact}; {remedy}")

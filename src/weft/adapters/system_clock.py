@@ -13,7 +13,7 @@ _TIME_CHARACTERS: Final = 10
 _RANDOM_CHARACTERS: Final = 16
 
 #: A wait longer than this is made in parts: the machine may have slept, or its time been set.
-_LONGEST_NAP: Final = 60.0
+_MAX_SLEEP: Final = 60.0
 
 
 class SystemClock:
@@ -25,20 +25,20 @@ class SystemClock:
 
     def new_id(self) -> str:
         """Return an identity that sorts by time and cannot be guessed."""
-        return _letters(self.now(), _TIME_CHARACTERS) + _letters(
+        return _encode(self.now(), _TIME_CHARACTERS) + _encode(
             secrets.randbits(5 * _RANDOM_CHARACTERS), _RANDOM_CHARACTERS
         )
 
     async def sleep_until(self, at: int) -> None:
         """Return when the time has come."""
         while (left := (at - self.now()) / 1000) > 0:  # noqa: ASYNC110 - time tells nobody
-            await asyncio.sleep(min(left, _LONGEST_NAP))
+            await asyncio.sleep(min(left, _MAX_SLEEP))
 
 
-def _letters(number: int, length: int) -> str:
+def _encode(number: int, length: int) -> str:
     """Write a number with a fixed count of characters; larger numbers sort later.
 
-    >>> _letters(33, 4)
+    >>> _encode(33, 4)
     '0011'
     """
     return "".join(_ALPHABET[number >> 5 * place & 31] for place in range(length - 1, -1, -1))

@@ -11,7 +11,7 @@ from weft.adapters.collections.file import (
     read_name,
     require_name,
     tenant_folder,
-    unknown_collection,
+    unknown_collection_error,
 )
 from weft.adapters.collections.ingest import Ingested, Ingestion, Progress, source_name
 from weft.adapters.collections.texts import Chunking
@@ -31,13 +31,13 @@ from weft.ports.retrieval import (
 )
 from weft.spec.part import name_list
 
-#: Where a workspace keeps its collections; the folder is not for version control.
+#: The collections of a workspace; their folder is not for version control.
 COLLECTIONS: Final = Path(".weft") / "collections"
 
-#: Whose collections they are where nobody says so, as with runs.
+#: The default tenant, as for runs.
 _LOCAL: Final = "local"
 
-#: How many sources a hint names.
+#: The most sources in a hint.
 _MOST_NAMED: Final = 5
 
 #: A collection by its class or its name.
@@ -54,8 +54,8 @@ def _several(paths: Iterable[str | Path]) -> tuple[str | Path, ...]:
 class Collections:
     """The collections of all tenants of a workspace. Close it, or use it with `async with`.
 
-    Nothing is opened before it is needed. `open_embedder` is called once, when something is to be
-    embedded or searched for the first time.
+    Files are opened when needed. `open_embedder` is called once, with the first text to embed
+    or to search for.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class Collections:
         self._open: dict[Place, EmbeddedCollection] = {}
 
     def adapter(self, app: str, collection: str) -> VectorSearchAdapter[Any] | None:
-        """Return what searches a collection of a tenant; None if there is no such collection."""
+        """Return the adapter of a tenant's collection; None if there is none."""
         place = Place(self._folder, app, collection)
         if not place.exists():
             return None
         try:
             return self._collection(place)
         except UsageError as error:  # a wrong setting, or something that is not installed
-            return _Unusable(error)
+            return _UnusableCollection(error)
 
     async def add(
         self,
@@ -88,11 +88,11 @@ class Collections:
         app: str = _LOCAL,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Ingested:
-        """Put files and folders into a collection, which is made if there is none.
+        """Add files and folders to a collection, which is created if needed.
 
-        Files that have not changed are left alone, and files that are gone from a folder are
-        removed. `metadata` is what passages can be filtered by. Without paths, only what has no
-        vector of the current model is embedded. A file that cannot be read is in `failed`.
+        Unchanged files are skipped, and files that are gone from a folder are
+        removed. Passages can be filtered by `metadata`. Without paths, only passages without a
+        vector of the current model are embedded. Unreadable files are listed in `failed`.
         """
         files = [Path(path) for path in _several(paths)]
         for file in files:
@@ -116,7 +116,7 @@ class Collections:
         chunking: Chunking | None = None,
         app: str = _LOCAL,
     ) -> Ingested:
-        """Put texts into a collection, by what each is called in citations."""
+        """Add texts to a collection, by their names in citations."""
         place = self._place(collection, app, makes=True)
         ingestion = Ingestion(self._collection(place), metadata=metadata, chunking=chunking)
         return await ingestion.texts(texts)
@@ -131,12 +131,12 @@ class Collections:
         filters: Mapping[str, Json] | None = None,
         app: str = _LOCAL,
     ) -> list[RetrievalResult]:
-        """Return the passages of a collection that fit a query, the best first."""
+        """Return the passages that match a query, the best first."""
         found = self._collection(self._place(collection, app))
         return await found.search(query, top_k=top_k, min_relevance=min_relevance, filters=filters)
 
     async def compares_meanings(self, collection: CollectionName, *, app: str = _LOCAL) -> bool:
-        """Tell whether a search compares meanings, or keywords alone."""
+        """Tell whether a search uses vectors, or keywords alone."""
         return await self._collection(self._place(collection, app)).embeds()
 
     def names(self, app: str = _LOCAL) -> list[str]:
@@ -145,11 +145,11 @@ class Collections:
         return sorted(name for name in map(read_name, files) if name is not None)
 
     async def stats(self, collection: CollectionName, *, app: str = _LOCAL) -> Stats:
-        """Return how much there is in a collection."""
+        """Return the statistics of a collection."""
         return await self._collection(self._place(collection, app)).stats()
 
     async def sources(self, collection: CollectionName, *, app: str = _LOCAL) -> list[str]:
-        """Return what the passages of a collection come from."""
+        """Return the sources of a collection."""
         return sorted(await self._collection(self._place(collection, app)).sources())
 
     async def remove(
@@ -161,18 +161,22 @@ class Collections:
         """
         place = self._place(collection, app)
         if not sources:
-            await self._forget(place)
+            await self._close_collection(place)
             place.delete()
             return []
         known = await self.sources(collection, app=app)
         found = dict.fromkeys(
-            name for source in _several(sources) for name in self._meant(place, source, known)
+            name
+            for source in _several(sources)
+            for name in self._matching_sources(place, source, known)
         )
         await self._collection(place).remove(list(found))
         return list(found)
 
-    def _meant(self, place: Place, source: str | Path, known: Sequence[str]) -> list[str]:
-        """Return the sources that somebody means; a folder is all that is in it."""
+    def _matching_sources(
+        self, place: Place, source: str | Path, known: Sequence[str]
+    ) -> list[str]:
+        """Return the sources that a name means; a folder means all files in it."""
         if str(source) in known:
             return [str(source)]
         name = source_name(Path(source), self._workspace)
@@ -186,9 +190,9 @@ class Collections:
         return found
 
     async def close(self) -> None:
-        """Close everything that was opened."""
+        """Close all collections and the embedder."""
         for place in list(self._open):
-            await self._forget(place)
+            await self._close_collection(place)
         if self._embedder is not None:
             await self._embedder.close()
         self._embedder, self._chosen = None, False
@@ -217,7 +221,7 @@ class Collections:
             if near or known:
                 hint = f"did you mean {near}?" if near else f"available: {', '.join(known)}"
                 raise RetrievalError(f'there is no collection "{name}"', hint=hint)
-            raise unknown_collection(name)
+            raise unknown_collection_error(name)
         return place
 
     def _collection(self, place: Place) -> EmbeddedCollection:
@@ -233,14 +237,14 @@ class Collections:
             self._chosen = True
         return self._embedder
 
-    async def _forget(self, place: Place) -> None:
+    async def _close_collection(self, place: Place) -> None:
         found = self._open.pop(place, None)
         if found is not None:
             await found.close()
 
 
-class _Unusable:
-    """A collection that cannot be searched as things are set up; whoever tries is told why."""
+class _UnusableCollection:
+    """A collection that cannot be searched with these settings; a search raises the reason."""
 
     def __init__(self, error: UsageError) -> None:
         self._error = error
@@ -264,8 +268,8 @@ def open_collections(
 ) -> Collections:
     """Return the collections of a workspace. Close them, or use them with `async with`.
 
-    What embeds passages is `embedder`, or else what `WEFT_EMBEDDINGS` names in the environment, or
-    else the local model if it is installed. Without any, search is by keywords alone.
+    The embedder is `embedder`, or else the one that `WEFT_EMBEDDINGS` names, or
+    else the local model if it is installed. Without one, search is by keywords alone.
     """
     settings = read_environment() if environment is None else environment
     folder = Path(workspace)

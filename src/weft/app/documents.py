@@ -14,7 +14,7 @@ from weft.findings import Json
 from weft.ports.documents import Collection, Document, Documents
 from weft.ports.scope import Scope
 
-#: Where a workspace keeps its documents; the folder is not for version control.
+#: The documents of a workspace; their folder is not for version control.
 DOCUMENTS: Final = Path(".weft") / "documents.db"
 
 #: A document to be put, and where.

@@ -76,7 +76,7 @@ async def open_flow(
     agent that names none; a model of `weft.testing` answers for all. `collections` says what
     searches which collection.
     """
-    spec, objects = _parts(flow)
+    spec, objects = _spec_and_objects(flow)
     host = await open_code_host(
         spec.orchestrator.workflow_name,
         lambda: spec,
@@ -131,11 +131,11 @@ async def run_flow(
     `answer` is asked for every question to a person; without it the first question is the end.
     Raises RunError if a run has completed with a state that does not fit its class.
     """
-    spec, _ = _parts(flow)
+    spec, _ = _spec_and_objects(flow)
     kind = type(state) if isinstance(state, BaseModel) else None
     if not isinstance(flow, WorkflowSpec):
         kind = flow.state_type
-    values = _values(spec, kind, state)
+    values = _start_values(spec, kind, state)
     opened = open_flow(
         flow,
         workspace=workspace,
@@ -148,19 +148,19 @@ async def run_flow(
     async with opened as host:
         name = spec.orchestrator.workflow_name
         run = await host.start(name, scope=LOCAL, values=values, model=named)
-        ended = await until_rest(host, run, answer)
+        ended = await wait_until_idle(host, run, answer)
         asked = [] if ended.outcome else await host.requests(scope=Scope(LOCAL.app), run=run)
-    reason = ended.reason or "; ".join(map(_waits, asked))
-    return FlowResult(run, ended.outcome, _output(spec, kind, ended), reason, ended)
+    reason = ended.reason or "; ".join(map(_waiting_for, asked))
+    return FlowResult(run, ended.outcome, _read_output(spec, kind, ended), reason, ended)
 
 
-def _waits(request: RequestRow) -> str:
+def _waiting_for(request: RequestRow) -> str:
     """Say whom a run waits for, and what they are asked."""
     text = dig(request.payload, ("text",)) or request.tool or "an answer"
     return f"waits for {request.addressee or f'user:{request.user}'}: {text}"
 
 
-async def until_rest(host: Host, run: str, answer: AnswerPerson | None) -> State:
+async def wait_until_idle(host: Host, run: str, answer: AnswerPerson | None) -> State:
     """Return when a run has ended, or when only a person can bring it on and nobody answers."""
     everybody = Scope(LOCAL.app)
     while True:
@@ -185,7 +185,7 @@ async def _next_event(host: Host, run: str, after: int) -> None:
                 return
 
 
-def _parts(flow: AnyFlow[Any]) -> tuple[WorkflowSpec, LocalObjects]:
+def _spec_and_objects(flow: AnyFlow[Any]) -> tuple[WorkflowSpec, LocalObjects]:
     if isinstance(flow, WorkflowSpec):
         spec, objects = flow, kept_objects(flow)
     elif callable(getattr(flow, "build", None)):
@@ -203,7 +203,7 @@ def _parts(flow: AnyFlow[Any]) -> tuple[WorkflowSpec, LocalObjects]:
     return spec, objects
 
 
-def _values(
+def _start_values(
     spec: WorkflowSpec, kind: type[BaseModel] | None, given: BaseModel | Mapping[str, Any] | None
 ) -> dict[str, Json]:
     """Return what a run begins with; raises UsageError if that is no state of the flow."""
@@ -227,7 +227,7 @@ def _values(
         raise UsageError(f"the run cannot begin: {error}", hint=hint) from error
 
 
-def _output(spec: WorkflowSpec, kind: type[BaseModel] | None, state: State) -> Any:  # noqa: ANN401 - of the caller's class
+def _read_output(spec: WorkflowSpec, kind: type[BaseModel] | None, state: State) -> Any:  # noqa: ANN401 - of the caller's class
     held = {
         name: state.variables.get(name)
         for name, variable in spec.variables.items()
@@ -313,7 +313,7 @@ def run(
         whole = _run_package(
             workflow, message, workspace or ".", journal, values, model, answer, collections
         )
-    return _to_end(whole, hint)
+    return _run_to_end(whole, hint)
 
 
 async def _run_package(
@@ -328,18 +328,18 @@ async def _run_package(
 ) -> State:
     async with await open_host(workspace, journal=journal, collections=collections) as host:
         run = await host.start(workflow, scope=LOCAL, message=message, values=values, model=model)
-        return await until_rest(host, run, answer)
+        return await wait_until_idle(host, run, answer)
 
 
-def _to_end(work: Coroutine[Any, Any, Any], hint: str) -> Any:  # noqa: ANN401 - what the work returns
-    if _in_loop():
+def _run_to_end(work: Coroutine[Any, Any, Any], hint: str) -> Any:  # noqa: ANN401 - what the work returns
+    if _loop_is_running():
         work.close()
         told = "weft.run is for scripts, and here an event loop is running already"
         raise UsageError(told, hint=hint)
     return asyncio.run(work)
 
 
-def _in_loop() -> bool:
+def _loop_is_running() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:

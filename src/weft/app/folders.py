@@ -7,15 +7,15 @@ from weft.errors import StoreError, UsageError
 from weft.packages.workspace import PACKAGES, is_package
 from weft.ports.scope import Scope
 
-#: Whose runs they are where nobody says so: one person on one machine.
+#: The default scope: one person on one machine.
 LOCAL: Final = Scope("local", "me")
 
-#: Where a workspace keeps its runs; the folder is not for version control.
+#: The journal of a workspace; its folder is not for version control.
 JOURNAL: Final = Path(".weft") / "journal.db"
 
 
 def refuse_package(folder: Path, what: str) -> None:
-    """Refuse to keep things in a package: they would be exported with it, and be found nowhere."""
+    """Refuse to store things in a package: they would be exported with it."""
     if not is_package(folder):
         return
     around = folder.resolve().parent
@@ -27,7 +27,7 @@ def refuse_package(folder: Path, what: str) -> None:
 
 
 def make_folder(folder: Path, what: str) -> None:
-    """Make the folder of a workspace's own things, and keep it out of version control."""
+    """Create the folder of Weft's files in a workspace, excluded from version control."""
     try:
         folder.mkdir(exist_ok=True)
         (folder / ".gitignore").write_text("*\n", encoding="utf-8")

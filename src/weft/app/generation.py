@@ -46,7 +46,7 @@ STEP_AGENTS: Final[dict[StepName, str]] = {
 }
 
 #: How many faults of a plan are told at once.
-_MOST: Final = 8
+_MAX_FAULTS: Final = 8
 
 #: Comments that the designer follows where it decides on the pattern, and on the strategy.
 _PATTERN: Final = re.compile(r"\s*pattern\s*:", re.IGNORECASE)
@@ -150,7 +150,7 @@ class Made:
     instead_of: str = ""
 
 
-def parts_made(events: Iterable[Event]) -> tuple[Made, ...]:
+def part_makers(events: Iterable[Event]) -> tuple[Made, ...]:
     """Return who made which part; what was made anew counts as it was made last."""
     made: dict[str, Made] = {}
     for event in events:
@@ -168,17 +168,19 @@ def read_plan(file: str, text: str) -> ActionPlan:
     """
     document = documents.read(file, text.encode())
     if not document.ok:
-        raise _unfit(file, [f"{finding.place}: {finding.message}" for finding in document.findings])
+        raise _plan_error(
+            file, [f"{finding.place}: {finding.message}" for finding in document.findings]
+        )
     data = cast("dict[str, Json]", document.data)
     if type(data) is not dict:
-        raise _unfit(file, ["it holds no object"])
+        raise _plan_error(file, ["it holds no object"])
     # Whoever edits a plan may leave the diagram out.
     drawn: Json = {"workflow_name": "-", "mermaid_diagram": "-"}
     data = {"MermaidSequenceDiagram": drawn, **data}
     try:
         given = ActionPlan.model_validate(data)
     except ValidationError as error:
-        raise _unfit(
+        raise _plan_error(
             file,
             [
                 f"{path_text(problem.path)}: {problem.message}"
@@ -188,19 +190,19 @@ def read_plan(file: str, text: str) -> ActionPlan:
     plan = make_plan(given.version, given.selection, given.strategy, given.blueprint, given.modules)
     faults = plan_faults(plan)
     if faults:
-        raise _unfit(file, [str(fault) for fault in faults])
+        raise _plan_error(file, [str(fault) for fault in faults])
     return plan
 
 
-def _unfit(file: str, faults: list[str]) -> UsageError:
-    more = [f"and {len(faults) - _MOST} more"] if len(faults) > _MOST else []
+def _plan_error(file: str, faults: list[str]) -> UsageError:
+    more = [f"and {len(faults) - _MAX_FAULTS} more"] if len(faults) > _MAX_FAULTS else []
     return UsageError(
-        f"the plan in {file} does not hold: {'; '.join([*faults[:_MOST], *more])}",
+        f"the plan in {file} does not hold: {'; '.join([*faults[:_MAX_FAULTS], *more])}",
         hint="change these places of the file and give the command again",
     )
 
 
-def part_meant(text: str, about: PlanPart | None) -> PlanPart:
+def commented_part(text: str, about: PlanPart | None) -> PlanPart:
     """Return the part that a comment is about; directives are followed in their own part only."""
     if _PATTERN.match(text):
         return "pattern"

@@ -13,11 +13,11 @@ from weft.engine.variables.trigger_kinds import TriggerKind
 from weft.errors import SetupError, UsageError
 from weft.runtime.workflow import Linking
 
-#: What counts as yes, and as no.
+#: The texts that mean yes, and no.
 TRUTHY: Final = frozenset({"1", "true", "yes", "on"})
 FALSY: Final = frozenset({"0", "false", "no", "off"})
 
-#: What an installation may be called. Only production hides variables, so staging does not.
+#: The values of ENVIRONMENT. Only production hides variables, so staging does not.
 PROFILES: Final[Mapping[str, Profile]] = {
     "production": "production",
     "prod": "production",
@@ -28,8 +28,8 @@ PROFILES: Final[Mapping[str, Profile]] = {
 }
 
 
-def profile_of(settings: Mapping[str, str], production: bool | None = None) -> Profile:  # noqa: FBT001 - what was said, if anything
-    """Return whether this is production; what the program says goes first."""
+def profile_of(settings: Mapping[str, str], production: bool | None = None) -> Profile:  # noqa: FBT001 - an option
+    """Return the profile; the argument of the program wins over the setting."""
     if production is not None:
         return "production" if production else "development"
     said = settings.get("ENVIRONMENT", "").strip()
@@ -45,7 +45,7 @@ def suppressed_sources(
     settings: Mapping[str, str],
     production: bool | None = None,  # noqa: FBT001 - as above
 ) -> frozenset[str]:
-    """Return the sources whose variables do not exist here."""
+    """Return the kinds of sources whose variables are hidden here."""
     hidden = profile_of(settings, production) == "production"
     included = settings.get("CONTEXT_INCLUDE_SCHEMA", "").strip().lower()
     if included and included not in TRUTHY | FALSY:
@@ -59,7 +59,7 @@ TRIGGERS: Final = "weft.triggers"
 
 
 def is_installed(module: str) -> bool:
-    """Tell whether a module can be imported here, by its first name alone: nothing is imported."""
+    """Tell whether the top-level package of a module is installed, without importing it."""
     try:
         return find_spec(module.partition(".")[0]) is not None
     except (ImportError, ValueError):
@@ -67,7 +67,7 @@ def is_installed(module: str) -> bool:
 
 
 class PluginTriggers(Mapping[str, TriggerKind]):
-    """The kinds of triggers that are installed; looked for when somebody asks."""
+    """The installed kinds of triggers, looked up on first use."""
 
     @cached_property
     def _kinds(self) -> dict[str, TriggerKind]:
@@ -75,7 +75,7 @@ class PluginTriggers(Mapping[str, TriggerKind]):
         for point in entry_points(group=TRIGGERS):
             try:
                 found[point.name] = point.load()()
-            except Exception as error:  # the plug-in is somebody else's code
+            except Exception as error:  # foreign code
                 raise SetupError(
                     f"the trigger x:{point.name} of {point.value} cannot be loaded: {error}",
                     hint="correct or uninstall the distribution that brings it",
@@ -93,7 +93,7 @@ class PluginTriggers(Mapping[str, TriggerKind]):
 
 
 def linking_of(settings: Mapping[str, str], production: bool | None = None) -> Linking:  # noqa: FBT001 - as there
-    """Return how packages run here: which variables do not exist, which triggers are known."""
+    """Return how packages run here: hidden variables and known triggers."""
     return Linking(suppressed_sources(settings, production), PluginTriggers())
 
 
@@ -105,7 +105,7 @@ class _Lines(logging.StreamHandler):  # pyright: ignore[reportMissingTypeArgumen
 
 
 def log_context(settings: Mapping[str, str]) -> None:
-    """Print every change of a variable from now on, or not any more, as the settings say."""
+    """Start or stop printing every change of a variable, as the settings say."""
     for handler in [handler for handler in _log.handlers if isinstance(handler, _Lines)]:
         _log.removeHandler(handler)
         _log.setLevel(logging.NOTSET)
@@ -115,4 +115,4 @@ def log_context(settings: Mapping[str, str]) -> None:
         lines.setFormatter(logging.Formatter("%(name)s: %(message)s"))
         _log.addHandler(lines)
         _log.setLevel(logging.DEBUG)
-        _log.propagate = False  # Else another handler would print each line again.
+        _log.propagate = False  # Otherwise another handler would print each line again.

@@ -30,7 +30,7 @@ SAMPLE: Final = "sample"
 
 #: What no provider is asked for. A fallback stands in for it only where it is named itself: no
 #: other model speaks for a person or a recorded run because one is usually at hand.
-_OWN: Final = frozenset({"sample", DESIGNER, "replay", "you"})
+_OWN_MODELS: Final = frozenset({"sample", DESIGNER, "replay", "you"})
 
 #: How many recorded runs are kept in memory to answer again.
 MOST_RECORDED: Final = 8
@@ -38,7 +38,7 @@ MOST_RECORDED: Final = 8
 
 def known_providers() -> frozenset[str]:
     """Return what the name of a model may begin with here: providers, addresses, own models."""
-    return frozenset({*COMPATIBLE, *THROUGH_LIBRARY, *ADDRESSES, *_OWN})
+    return frozenset({*COMPATIBLE, *THROUGH_LIBRARY, *ADDRESSES, *_OWN_MODELS})
 
 
 ReadRun: TypeAlias = Callable[[Scope, str], Awaitable[list[Event]]]
@@ -67,14 +67,14 @@ class ModelChoice:
         self._read_run = read_run
         self._fallbacks = fallbacks or {}
         self._samples: WeakKeyDictionary[Workflow, SampleModel] = WeakKeyDictionary()
-        self._recorded: OrderedDict[tuple[Scope, str], _Replaying] = OrderedDict()
+        self._recorded: OrderedDict[tuple[Scope, str], _RecordedRun] = OrderedDict()
 
     def __call__(self, name: str, workflow: Workflow, scope: Scope) -> Model:
         """Return the model for a name, with its fallback; an empty name means the default model.
 
         Raises UsageError if no model is named anywhere.
         """
-        name = name or self._default or usual_model(workflow.spec, self._last_resort)
+        name = name or self._default or default_model_of(workflow.spec, self._last_resort)
         if not name:
             raise UsageError(
                 f"no model is named for {workflow.name}",
@@ -83,7 +83,7 @@ class ModelChoice:
             )
         model = self._model(name, workflow, scope)
         other = self._fallbacks.get(name)
-        if other is None and _kind(name) not in _OWN:
+        if other is None and _kind(name) not in _OWN_MODELS:
             other = self._fallbacks.get(ANY_MODEL)
         if other is None or other == name:
             return model
@@ -93,20 +93,20 @@ class ModelChoice:
         kind, _, rest = name.partition(":")
         if kind == "sample":
             sample = self._sample(workflow)
-            return _assisted(sample, name) if is_generator(workflow.spec) else sample
+            return _with_designer(sample, name) if is_generator(workflow.spec) else sample
         if kind == DESIGNER:
             return _designer()
         if kind == "replay":
             if not rest:
                 raise UsageError("replay needs a run", hint="write replay:RUN")
-            return self._replaying(scope, rest)
+            return self._recorded_run(scope, rest)
         if name == "you" and not self._registry.knows("you"):
             raise UsageError(
                 "nobody is there to answer for the model you",
                 hint="open the host with person=..., or use it in the terminal: weft chat",
             )
         model = self._registry.model(name)
-        return _assisted(model, name) if is_generator(workflow.spec) else model
+        return _with_designer(model, name) if is_generator(workflow.spec) else model
 
     async def close(self) -> None:
         """Close every connection."""
@@ -120,16 +120,16 @@ class ModelChoice:
             self._samples[workflow] = SampleModel(self._seed, steering)
         return self._samples[workflow]
 
-    def _replaying(self, scope: Scope, run: str) -> "_Replaying":
+    def _recorded_run(self, scope: Scope, run: str) -> "_RecordedRun":
         """Return a recorded run; one that is used again is not read again."""
-        found = self._recorded.pop((scope, run), None) or _Replaying(scope, run, self._read_run)
+        found = self._recorded.pop((scope, run), None) or _RecordedRun(scope, run, self._read_run)
         self._recorded[scope, run] = found
         if len(self._recorded) > MOST_RECORDED:
             self._recorded.popitem(last=False)
         return found
 
 
-def usual_model(spec: WorkflowSpec, last_resort: str = SAMPLE) -> str:
+def default_model_of(spec: WorkflowSpec, last_resort: str = SAMPLE) -> str:
     """Return the model of a workflow for which none is named; the Generator has its own."""
     return DESIGNER if is_generator(spec) else last_resort
 
@@ -141,17 +141,17 @@ def _designer() -> Model:
     return DesignerModel()
 
 
-def _assisted(model: Model, name: str) -> Model:
+def _with_designer(model: Model, name: str) -> Model:
     from weft.generator.assisted import AssistedModel  # noqa: PLC0415
 
     return AssistedModel(model, name=name)
 
 
-def refuse_unknown(fallbacks: Mapping[str, str], registry: ModelRegistry) -> None:
+def refuse_unknown_fallbacks(fallbacks: Mapping[str, str], registry: ModelRegistry) -> None:
     """Refuse fallbacks for models that cannot be: they would never be used, and nobody notice."""
     for name in fallbacks:
         kind = _kind(name)
-        if name != ANY_MODEL and kind not in _OWN and not registry.knows(kind):
+        if name != ANY_MODEL and kind not in _OWN_MODELS and not registry.knows(kind):
             raise UsageError(
                 f"there is a fallback for {name}, which names no provider that is known",
                 hint="write PROVIDER:MODEL=OTHER in WEFT_FALLBACK_MODEL",
@@ -162,7 +162,7 @@ def _kind(name: str) -> str:
     return name.partition(":")[0]
 
 
-class _Replaying:
+class _RecordedRun:
     """A recorded run that is within the scope of the run that asks; read when it is asked."""
 
     def __init__(self, scope: Scope, run: str, read_run: ReadRun) -> None:
@@ -204,5 +204,5 @@ def open_registry(
         factories={"you": lambda _: PersonModel(person)} if person else {},
     )
     fallbacks = fallbacks_of(settings)
-    refuse_unknown(fallbacks, registry)
+    refuse_unknown_fallbacks(fallbacks, registry)
     return registry, fallbacks

@@ -113,10 +113,10 @@ def _packages(bundle: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     packages = cast("dict[str, dict[str, str]]", bundle["packages"])
     for name, files in packages.items():
         if not AGENT_NAME.match(name) or segment_error(name):
-            raise _unsafe(name, "is no name of a package")
+            raise _unsafe_name_error(name, "is no name of a package")
         for path in files:
             if fault := name_error(path):
-                raise _unsafe(f"{name}/{path}", fault)
+                raise _unsafe_name_error(f"{name}/{path}", fault)
     return packages
 
 
@@ -125,11 +125,11 @@ def _pack(bundle: Mapping[str, Any]) -> dict[str, str]:
     if pack is None:
         return {}
     if fault := segment_error(pack["file"]):
-        raise _unsafe(pack["file"], fault)
+        raise _unsafe_name_error(pack["file"], fault)
     return {pack["file"]: pack["text"]}
 
 
-def _unsafe(name: str, fault: str) -> UsageError:
+def _unsafe_name_error(name: str, fault: str) -> UsageError:
     return UsageError(
         f"the generation has a file {name!r}, which {fault}; nothing was written",
         hint="look at how the Generator of this workspace names files",
@@ -144,7 +144,7 @@ def prepare(bundle: Mapping[str, Any], folder: Path, workspace: Path, *, update:
     base = _base(folder, workspace)
     packages = _packages(bundle)
     planned = [
-        _planned(name, folder / name, base / name, files) for name, files in packages.items()
+        _plan_change(name, folder / name, base / name, files) for name, files in packages.items()
     ]
     same = [
         name
@@ -154,7 +154,7 @@ def prepare(bundle: Mapping[str, Any], folder: Path, workspace: Path, *, update:
     others = [folder / name for name in packages if name not in same]
     at = (workspace if folder.resolve() == workspace.resolve() else folder.parent) / PACKS
     for name, text in _pack(bundle).items():
-        planned.append(_planned(name, at, base / PACKS, {name: text}, alone=True))
+        planned.append(_plan_change(name, at, base / PACKS, {name: text}, alone=True))
         # A pack is of the plan of its packages.
         others += [] if same else [at / name]
     strangers = tuple(plan.stranger for plan in planned if plan.stranger)
@@ -198,37 +198,37 @@ def is_promoted(bundle: Mapping[str, Any], workspace: Path) -> bool:
     """Tell whether packages have taken their place, and nothing was generated there since."""
     base = workspace / _BASE
     return all(
-        any(_present(at / name, None) == _encoded(files) for at in (base, *base.glob("*")))
+        any(_read_present(at / name, None) == _encode(files) for at in (base, *base.glob("*")))
         for name, files in _packages(bundle).items()
     )
 
 
-def _encoded(files: Mapping[str, str]) -> dict[str, bytes]:
+def _encode(files: Mapping[str, str]) -> dict[str, bytes]:
     return {path: text.encode() for path, text in files.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class _Planned:
+class _PlannedChange:
     change: Change | None = None
     conflicts: tuple[str, ...] = ()
     stranger: Path | None = None
 
 
-def _planned(
+def _plan_change(
     name: str, folder: Path, base: Path, files: Mapping[str, str], *, alone: bool = False
-) -> _Planned:
+) -> _PlannedChange:
     """Plan one package; `alone`, its one file lies in a folder with others."""
-    generated = _encoded(files)
+    generated = _encode(files)
     place = folder / name if alone else folder
     if not (place.exists() or place.is_symlink()):
         new = compare({}, generated)
-        return _Planned(Change(name, folder, base, generated, generated, new, created=True))
-    present = _present(folder, generated if alone else None)
+        return _PlannedChange(Change(name, folder, base, generated, generated, new, created=True))
+    present = _read_present(folder, generated if alone else None)
     if present is None:
-        return _Planned(stranger=place)
-    known = _present(base, generated if alone else None) or _as_planned(name, present)
+        return _PlannedChange(stranger=place)
+    known = _read_present(base, generated if alone else None) or _as_planned(name, present)
     if not known and present != generated:
-        return _Planned(stranger=place)
+        return _PlannedChange(stranger=place)
     known = known or generated
     # What is no text is nobody's but the person's.
     mine = {path: text for path, raw in present.items() if (text := _text(raw)) is not None}
@@ -240,7 +240,7 @@ def _planned(
             for path, conflict in merged.conflicts.items()
         }
         told = (f"{file}:{conflict.line}" for file, found in named.items() for conflict in found)
-        return _Planned(conflicts=tuple(told))
+        return _PlannedChange(conflicts=tuple(told))
     others = {path: raw for path, raw in present.items() if path not in mine}
     texts = {**mine, **merged.written}
     kept = {path: text.encode() for path, text in texts.items() if path not in merged.removed}
@@ -251,7 +251,7 @@ def _planned(
         )
     )
     comparison = compare(present, result)
-    return _Planned(Change(name, folder, base, generated, result, comparison, edited))
+    return _PlannedChange(Change(name, folder, base, generated, result, comparison, edited))
 
 
 def _as_planned(name: str, present: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -263,10 +263,10 @@ def _as_planned(name: str, present: Mapping[str, bytes]) -> dict[str, bytes]:
         return {}
     if made_from != plan_hash(plan):
         return {}
-    return _encoded(make_bundle(plan, plain_drafts(plan)).packages.get(name, {}))
+    return _encode(make_bundle(plan, plain_drafts(plan)).packages.get(name, {}))
 
 
-def _present(folder: Path, only: Mapping[str, bytes] | None) -> dict[str, bytes] | None:
+def _read_present(folder: Path, only: Mapping[str, bytes] | None) -> dict[str, bytes] | None:
     """Return the files of a folder, or of them those that are named; None if that is no folder."""
     if folder.is_symlink() or not folder.is_dir():
         return None
@@ -300,7 +300,9 @@ def _errors(change: Change, workspace: Path) -> Iterator[Finding]:
     """Check a package as it would be, beside the others, and name its files where they will be."""
     settings = read_environment()
     linking = linking_of(settings)
-    with tempfile.TemporaryDirectory(prefix=".check-", dir=_existing(workspace.resolve())) as name:
+    with tempfile.TemporaryDirectory(
+        prefix=".check-", dir=_nearest_existing(workspace.resolve())
+    ) as name:
         apart = Path(name) / change.name
         create_folder(apart, change.files)
         findings = review_package(
@@ -314,7 +316,7 @@ def _errors(change: Change, workspace: Path) -> Iterator[Finding]:
             yield replace(finding, place=replace(finding.place, file=file))
 
 
-def _existing(folder: Path) -> Path:
+def _nearest_existing(folder: Path) -> Path:
     return next(path for path in (folder, *folder.parents) if path.is_dir())
 
 
@@ -332,7 +334,7 @@ def promote(promotion: Promotion) -> None:
             _keep_base(change, promotion.workspace)
             create_folder(change.folder, change.files)
             made.append(change.folder)
-        replace_all(dict(written for change in others for written in _written(change)))
+        replace_all(dict(written for change in others for written in _files_to_write(change)))
     except BaseException:
         for folder in made:
             shutil.rmtree(folder)
@@ -343,7 +345,7 @@ def promote(promotion: Promotion) -> None:
         _keep_base(change, promotion.workspace)
 
 
-def _written(change: Change) -> Iterator[tuple[Path, bytes]]:
+def _files_to_write(change: Change) -> Iterator[tuple[Path, bytes]]:
     for path in (*change.comparison.added, *change.comparison.changed):
         yield change.folder / path, change.files[path]
 

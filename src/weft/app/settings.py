@@ -1,4 +1,4 @@
-"""What an operator may set in the environment, read once and refused if it makes no sense."""
+"""Settings from environment variables, validated when they are read."""
 
 import math
 import re
@@ -20,7 +20,7 @@ _CALLS: Final = CallRules()
 
 
 class Setting(NamedTuple):
-    """What an environment variable sets, and what applies without it."""
+    """The purpose of an environment variable, and its default."""
 
     purpose: str
     default: str = "not set"
@@ -74,7 +74,7 @@ _LAST_PORT: Final = 65_535
 
 
 def call_rules(settings: Mapping[str, str]) -> CallRules:
-    """Return how models are asked."""
+    """Return the limits and retries of model calls."""
     usual = CallRules()
     return CallRules(
         seconds=_number(settings, "WEFT_MODEL_SECONDS", usual.seconds),
@@ -84,7 +84,7 @@ def call_rules(settings: Mapping[str, str]) -> CallRules:
 
 
 def fallbacks_of(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return which model answers when one does not, by name, or for any under ANY_MODEL.
+    """Return the fallback models by model name, or for all models under ANY_MODEL.
 
     >>> fallbacks_of({"WEFT_FALLBACK_MODEL": "sample, openai:a=openai:b"})
     {'*': 'sample', 'openai:a': 'openai:b'}
@@ -106,12 +106,12 @@ def fallbacks_of(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def tool_limits(settings: Mapping[str, str]) -> Limits:
-    """Return how long tools may take."""
+    """Return the time limits of tools."""
     return Limits(timeout=_number(settings, "WEFT_TOOL_SECONDS", Limits().timeout))
 
 
 def allowed_hosts(settings: Mapping[str, str]) -> frozenset[str]:
-    """Return the hosts that services may be asked at though their addresses are not public.
+    """Return the hosts that services may use although their addresses are private.
 
     >>> sorted(allowed_hosts({"WEFT_ALLOW_HOSTS": "Orders.internal, [::1]:8080"}))
     ['[::1]:8080', 'orders.internal']
@@ -123,7 +123,7 @@ def allowed_hosts(settings: Mapping[str, str]) -> frozenset[str]:
 
 
 def durability_of(settings: Mapping[str, str], given: str | None = None) -> Durability:
-    """Return how safe an event is before its effect begins; what the program gives goes first."""
+    """Return the durability of events; the argument of the program wins over the setting."""
     text = settings.get("WEFT_DURABILITY") or "full" if given is None else given
     for known in get_args(Durability):
         if text == known:
@@ -133,7 +133,7 @@ def durability_of(settings: Mapping[str, str], given: str | None = None) -> Dura
 
 
 def cache_folder(settings: Mapping[str, str]) -> Path:
-    """Return where things are kept that can be fetched again."""
+    """Return the folder of files that can be downloaded again."""
     if settings.get("WEFT_CACHE"):
         return Path(settings["WEFT_CACHE"])
     usual = {"darwin": "Library/Caches", "win32": "AppData/Local"}.get(sys.platform, ".cache")
@@ -149,7 +149,7 @@ def _host(text: str) -> str:
             name = found["name"] or f"[{IPv6Address(found['address']).compressed}]"
             return f"{name}:{int(found['port'])}" if found["port"] else name
     raise UsageError(
-        f"WEFT_ALLOW_HOSTS is a list of hosts, and {text!r} is none",
+        f"WEFT_ALLOW_HOSTS has an invalid host: {text!r}",
         hint="write HOST or HOST:PORT, with commas between them and IPv6 in brackets",
     )
 

@@ -21,7 +21,7 @@ from weft.spec.workflow import WorkflowSpec, digest
 _log: Final = logging.getLogger("weft.context")
 
 #: Every file of a package with its size and the time it was last written.
-Look: TypeAlias = tuple[tuple[str, int, int], ...]
+FolderStamp: TypeAlias = tuple[tuple[str, int, int], ...]
 
 
 class WorkspaceWorkflows:
@@ -35,7 +35,7 @@ class WorkspaceWorkflows:
         self._profile: Profile = profile
         self._linking = linking
         self._folders: dict[str, Path] = {}
-        self._workflows: dict[Path, tuple[Look, Workflow]] = {}
+        self._workflows: dict[Path, tuple[FolderStamp, Workflow]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def __call__(self, name: str) -> Workflow:
@@ -54,14 +54,14 @@ class WorkspaceWorkflows:
         """Return the workflow of a package if that has not changed since it was read."""
         folder = self._folders.get(name)
         look, workflow = self._workflows.get(folder, ((), None)) if folder else ((), None)
-        return workflow if folder and look and look == _look(folder) else None
+        return workflow if folder and look and look == _folder_stamp(folder) else None
 
     def _read(self, name: str) -> Workflow:
         folder = self._folders.get(name)
-        look = _look(folder) if folder else ()
+        look = _folder_stamp(folder) if folder else ()
         if folder is None or not look:
             folder = self._folders[name] = self._folder(name)
-            look = _look(folder)
+            look = _folder_stamp(folder)
         workflow = self._open(folder)
         self._workflows[folder] = look, workflow
         return workflow
@@ -130,7 +130,7 @@ def _refuse_errors(name: str, spec: WorkflowSpec) -> None:
         raise CheckFailed(f"{name} cannot run", errors)
 
 
-def _look(folder: Path) -> Look:
+def _folder_stamp(folder: Path) -> FolderStamp:
     """Look at the files of a package without opening any; nothing if it is not there any more."""
     found: list[tuple[str, int, int]] = []
     waiting = [str(folder)]

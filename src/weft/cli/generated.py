@@ -5,7 +5,7 @@ from pathlib import Path
 from shlex import quote
 
 from weft.app.folders import LOCAL
-from weft.app.generation import APPROVALS, DOWNLOAD, Generation, parts_made, read_generation
+from weft.app.generation import APPROVALS, DOWNLOAD, Generation, part_makers, read_generation
 from weft.app.promotion import Promotion, is_promoted, prepare, promote, stage
 from weft.cli.chat.conversation import Session
 from weft.cli.failure import CommandFailed, Exit, Failure, code_of
@@ -35,7 +35,7 @@ async def close_generation(session: Session, wishes: Wishes, *, stopped: bool) -
         history = [it async for it in host.events(session.run, scope=LOCAL)]
         asked = await host.requests(scope=LOCAL, run=session.run)
         schemas = await answer_schemas(host, asked)
-    made = parts_made(it for it in history if isinstance(it, Event))
+    made = part_makers(it for it in history if isinstance(it, Event))
     streams, location = session.streams, session.location
     staged = None
     if generation.bundle:

@@ -15,7 +15,7 @@ from weft.app.generation import (
     Generation,
     PlanPart,
     StepName,
-    part_meant,
+    commented_part,
     read_generation,
 )
 from weft.cli.chat.conversation import AtTerminal, Session, converse
@@ -167,7 +167,7 @@ class _Answering:
         said = answers.get("plan_acceptance")
         text = answers.get("comments", "")
         if said == ADJUST and all(it["text"] != text for it in generation.comments):
-            about = part_meant(str(text), cast("PlanPart | None", answers.get("about")))
+            about = commented_part(str(text), cast("PlanPart | None", answers.get("about")))
             return {"plan_acceptance": ADJUST, **named, "about": about, "comments": text}
         accepted = said == ACCEPTED or self._wishes.approve
         return {"plan_acceptance": ACCEPTED, **named} if accepted else None
@@ -204,7 +204,9 @@ class _Answering:
             if answer["plan_acceptance"] == ACCEPTED:
                 return answer
         self._commented = plan.hash
-        about = part_meant(str(answer["comments"]), cast("PlanPart | None", answer.get("about")))
+        about = commented_part(
+            str(answer["comments"]), cast("PlanPart | None", answer.get("about"))
+        )
         return {**answer, "about": about}
 
     async def _field(self, prompt: str, *, secret: bool) -> str:

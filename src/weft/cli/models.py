@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from weft.app.models import usual_model
+from weft.app.models import default_model_of
 from weft.environment import read_environment
 from weft.runtime.workflow import Workflow
 
@@ -17,7 +17,7 @@ _BADGED: Final = {
 
 def model_of(workflow: Workflow, agent: str, named: str | None) -> str:
     """Return the name of the model that answers for an agent; `named` is that of the run."""
-    usual = read_environment().get("WEFT_MODEL") or usual_model(workflow.spec)
+    usual = read_environment().get("WEFT_MODEL") or default_model_of(workflow.spec)
     return named or workflow.models[agent] or usual
 
 

@@ -11,7 +11,7 @@ from bson.binary import Binary, UuidRepresentation
 from pymongo import MongoClient, errors
 
 from weft.adapters.documents.mongodb import MongoDocuments
-from weft.adapters.documents.mongodb_values import as_json, as_key, fault_of, key_forms
+from weft.adapters.documents.mongodb_values import as_json, as_key, key_forms, to_port_error
 from weft.errors import SetupError, StoreConflict, StoreError, UsageError
 from weft.ports.documents import Collection
 from weft.ports.scope import Scope
@@ -292,7 +292,7 @@ def test_an_address_that_is_none_is_refused_without_its_password(url):
 
 def test_a_login_that_is_refused(tmp_path):
     error = errors.OperationFailure("Authentication failed.", 18)
-    fault = fault_of(error, "mongodb://host")
+    fault = to_port_error(error, "mongodb://host")
     assert isinstance(fault, StoreError)
     assert str(fault) == (
         "documents mongodb://host: user, password or rights are refused (Authentication failed.)"
@@ -314,7 +314,7 @@ def test_a_login_that_is_refused(tmp_path):
     ids=repr,
 )
 def test_what_mongodb_says_becomes_what_the_port_raises(error, kind, retryable):
-    fault = fault_of(error, "mongodb://host", writing=True)
+    fault = to_port_error(error, "mongodb://host", writing=True)
     assert type(fault) is kind
     assert getattr(fault, "retryable", None) == retryable
 

@@ -242,7 +242,7 @@ def test_a_server_that_dies_in_a_call_is_told_of_at_once_and_started_anew(
         words = f"{'x' * 1000} the key {CANARY} is wrong"
         error = await refused(play.servers.call(REAL, "die", {"words": words}))
         assert time.monotonic() - began < PATIENT / 2
-        assert "was lost in the middle of die: its program ended with exit code 3" in str(error)
+        assert "was lost during die: its program ended with exit code 3" in str(error)
         assert str(error).endswith("xx the key (secret) is wrong")
         assert len(str(error)) < 700
         assert "lost in the middle of slow" in str(await refused(other))
@@ -256,7 +256,7 @@ def test_a_server_that_dies_in_a_call_is_told_of_at_once_and_started_anew(
 def test_an_end_is_noticed_while_another_program_holds_the_pipes():
     async def test(servers: McpToolServers) -> None:
         error = str(await refused(servers.call(OLD, "abandon", {})))
-        assert "was lost in the middle of abandon: its program ended with exit code 4" in error
+        assert "was lost during abandon: its program ended with exit code 4" in error
         child = int(error.rpartition(" ")[2])
         await asyncio.to_thread(until, lambda: is_gone(child))
 
@@ -275,7 +275,7 @@ def python(code: str) -> tuple[str, ...]:
         (("a\0b",), "holds a null character"),
         (python("raise SystemExit('no key')"), "ended with exit code 1; its stderr ends with: no"),
         (python("print('Usage: x')"), "exit code 0; it printed 'Usage: x', which is no message"),
-        (python("while True: print('y')"), "it printed 'y', which is no message of MCP"),
+        (python("while True: print('y')"), "it printed 'y', which is not an MCP message"),
         (python(f"print('x' * {17 * 1024 * 1024})"), "a line of more than 16777216 bytes"),
         (("cat",), "Method not found"),
     ],
@@ -341,7 +341,7 @@ def test_words_between_the_messages_do_no_harm_unless_they_do_not_end():
         assert await servers.call(OLD, "chatter", {"words": "hm", "times": 90}) == "said"
         assert await servers.call(OLD, "chatter", {"words": "hm", "times": 90}) == "said"
         error = await refused(servers.call(OLD, "chatter", {"words": "hm", "times": 101}))
-        assert "was lost in the middle of chatter: it printed 'hm'" in str(error)
+        assert "was lost during chatter: it printed 'hm'" in str(error)
 
     playing(test)
 
@@ -360,7 +360,7 @@ def test_arguments_that_are_no_json_are_refused_and_disturb_nobody():
 def test_an_answer_that_is_none_of_mcp_is_refused():
     async def test(servers: McpToolServers) -> None:
         error = await refused(servers.call(OLD, "nonsense", {}))
-        assert str(error) == "the MCP server old failed in nonsense: its answer is none of MCP"
+        assert str(error) == "the MCP server old failed in nonsense: its answer is not valid MCP"
         await pid_of(servers)
 
     playing(test)
@@ -561,7 +561,7 @@ def test_an_address_that_dies_in_a_call():
         with http_server() as server:
             await servers.tools(server)
             error = await refused(servers.call(server, "die", {}))
-            assert "web was lost in the middle of die" in str(error)
+            assert "web was lost during die" in str(error)
             assert "cannot be reached" in str(await refused(servers.call(server, "echo", {})))
 
     playing(test)

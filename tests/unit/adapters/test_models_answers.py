@@ -144,7 +144,7 @@ def test_a_call_too_many_is_loud():
 
 def test_another_request_is_loud():
     model = recorded(("A", HELLO, ModelReplied(1, "x")))
-    with pytest.raises(ReplayMismatch, match="A, turn 1, call 1: what is sent differs") as caught:
+    with pytest.raises(ReplayMismatch, match="A, turn 1, call 1: the request differs") as caught:
         run(model.reply(ask(*BYE, agent="A")))
     assert digest_of(HELLO, NOTHING)[:12] in str(caught.value)
     assert digest_of(BYE, NOTHING)[:12] in str(caught.value)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from weft.adapters.collections.file import (
     Place,
+    collection_error,
     open_collection,
-    unknown_collection,
-    unusable,
+    unknown_collection_error,
 )
 from weft.adapters.collections.rows import (
     About,
@@ -97,20 +97,20 @@ class EmbeddedCollection:
         """
         _require_request(query, top_k, min_relevance)
         if not self._place.exists():
-            raise unknown_collection(self._place.name)
+            raise unknown_collection_error(self._place.name)
         vector = None
         if self._embedder is not None:
             vector = (await self._embedder.embed([query]))[0]
-        find = partial(self._find, query, vector, top_k, min_relevance, filters or {})
-        return await self._do(find)
+        find = partial(self._search, query, vector, top_k, min_relevance, filters or {})
+        return await self._run(find)
 
     async def embeds(self) -> bool:
-        """Tell whether a search compares meanings, or keywords alone."""
-        return await self._do(self._snapshot_of) is not None
+        """Tell whether a search uses vectors, or keywords alone."""
+        return await self._run(self._complete_snapshot) is not None
 
     async def sources(self) -> dict[str, str]:
         """Return the digest of every source; of a new collection there are none."""
-        return await self._do(known_sources) if self._place.exists() else {}
+        return await self._run(known_sources) if self._place.exists() else {}
 
     async def put(
         self, sources: Sequence[Source], on_embedded: Callable[[int], None] | None = None
@@ -139,7 +139,7 @@ class EmbeddedCollection:
             return 0
         await self._write(self._expect_vectors)
         count = 0
-        while rows := await self._do(partial(without_vectors, limit=EMBEDDED_AT_ONCE)):
+        while rows := await self._run(partial(without_vectors, limit=EMBEDDED_AT_ONCE)):
             texts = [text for _, text in rows]
             vectors = await self._embed(self._embedder, texts, on_embedded)
             ids = [id_ for id_, _ in rows]
@@ -155,7 +155,7 @@ class EmbeddedCollection:
         """Make or extend the index, if there are so many vectors that one is needed."""
         if not (self._place.exists() and _can_index()):
             return False
-        vectors = await self._do(self._many_vectors)
+        vectors = await self._run(self._many_vectors)
         if vectors is None:
             return False
         from weft.adapters.collections.index import build_index  # noqa: PLC0415 - needs usearch
@@ -172,14 +172,14 @@ class EmbeddedCollection:
 
     async def stats(self) -> Stats:
         """Count what there is."""
-        return await self._do(self._count)
+        return await self._run(self._read_stats)
 
     async def close(self) -> None:
         """Close the files."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
         self._thread.shutdown()
 
-    def _find(
+    def _search(
         self,
         query: str,
         vector: "Vectors | None",
@@ -193,29 +193,29 @@ class EmbeddedCollection:
             "min_relevance": min_relevance,
             "filters": filters,
         }
-        snapshot = None if vector is None else self._snapshot_of(connection)
+        snapshot = None if vector is None else self._complete_snapshot(connection)
         if vector is None or snapshot is None:
             require_filters(filters, known_keys(connection) if filters else [], self._place.name)
             found = keyword_search(connection, query, **asked)
         else:
             require_filters(filters, snapshot.keys, self._place.name)
             if len(vector) != snapshot.vectors.size:
-                raise self._other_size(len(vector), snapshot.vectors.size)
+                raise self._size_error(len(vector), snapshot.vectors.size)
             found = snapshot.search(query, vector, **asked)
         return read_passages(connection, found)
 
-    def _snapshot_of(self, connection: sqlite3.Connection) -> "Snapshot | None":
+    def _complete_snapshot(self, connection: sqlite3.Connection) -> "Snapshot | None":
         """Return the vectors as they are now; None if not all passages have one of our embedder.
 
         A search that left out what is not embedded yet would look complete and not be it.
         """
         about = read_about(connection)
-        if not self._embedded(about):
+        if not self._has_vectors(about):
             return None
-        snapshot = self._fresh(connection, about)
+        snapshot = self._current_snapshot(connection, about)
         return snapshot if snapshot.complete else None
 
-    def _fresh(self, connection: sqlite3.Connection, about: About) -> "Snapshot":
+    def _current_snapshot(self, connection: sqlite3.Connection, about: About) -> "Snapshot":
         """Return the vectors as they are now, mapped into memory."""
         known = self._snapshot
         if known is not None and known.generation == about.generation:
@@ -234,7 +234,7 @@ class EmbeddedCollection:
         self._snapshot = Snapshot(connection, about.generation, vectors, index)
         return self._snapshot
 
-    def _embedded(self, about: About) -> bool:
+    def _has_vectors(self, about: About) -> bool:
         """Tell whether there are vectors; raise RetrievalError if they are another model's."""
         if self._embedder is None or about.embedder is None:
             return False
@@ -255,9 +255,9 @@ class EmbeddedCollection:
             begin_vectors(connection, self._embedder.name)
         size = vector_size(connection)
         if new and size and len(new[0]) // 4 != size:
-            raise self._other_size(len(new[0]) // 4, size)
+            raise self._size_error(len(new[0]) // 4, size)
 
-    def _other_size(self, found: int, expected: int) -> RetrievalError:
+    def _size_error(self, found: int, expected: int) -> RetrievalError:
         name = self._place.name
         return RetrievalError(
             f"the embedder gives vectors of {found} numbers, and collection {name} has those of "
@@ -284,16 +284,16 @@ class EmbeddedCollection:
         count = connection.execute("SELECT count(*) FROM vectors").fetchone()[0]
         if count < self._index_from:
             return None
-        return self._fresh(connection, read_about(connection)).vectors
+        return self._current_snapshot(connection, read_about(connection)).vectors
 
-    def _count(self, connection: sqlite3.Connection) -> Stats:
+    def _read_stats(self, connection: sqlite3.Connection) -> Stats:
         about = read_about(connection)
         sources, passages, vectors = (
             connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608 - our own
             for table in ("sources", "passages", "vectors")
         )
         place = self._place
-        index = self._fresh(connection, about).index if place.index.exists() else None
+        index = self._current_snapshot(connection, about).index if place.index.exists() else None
         return Stats(
             place.name,
             sources,
@@ -310,24 +310,24 @@ class EmbeddedCollection:
             with transaction(connection):
                 return work(connection)
 
-        return await self._do(within, makes=True)
+        return await self._run(within, makes=True)
 
-    async def _do(self, work: Callable[[sqlite3.Connection], T], *, makes: bool = False) -> T:
+    async def _run(self, work: Callable[[sqlite3.Connection], T], *, makes: bool = False) -> T:
         """Let the thread of the collection do something with its file."""
 
         def connected() -> T:
             try:
-                return work(self._opened(makes=makes))
+                return work(self._open_connection(makes=makes))
             except (sqlite3.Error, OSError) as error:
-                raise unusable(error, self._place.name) from error
+                raise collection_error(error, self._place.name) from error
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, connected)
 
-    def _opened(self, *, makes: bool) -> sqlite3.Connection:
+    def _open_connection(self, *, makes: bool) -> sqlite3.Connection:
         """Return the connection to the file, which may have been removed and made anew."""
         inode = self._place.inode()
         if inode is None and not makes:
-            raise unknown_collection(self._place.name)
+            raise unknown_collection_error(self._place.name)
         if self._connection is None or inode != self._inode:
             self._close()
             self._connection = open_collection(self._place)

@@ -139,7 +139,7 @@ def require_name(name: str) -> None:
         )
 
 
-def unknown_collection(name: str) -> RetrievalError:
+def unknown_collection_error(name: str) -> RetrievalError:
     return RetrievalError(
         f'there is no collection "{name}"', hint=f"make it: weft collection add {name} FILE..."
     )
@@ -157,7 +157,7 @@ def open_collection(place: Place) -> sqlite3.Connection:
         path = str(place.database)
         return open_file(path, _FORMAT, busy_seconds=_BUSY_SECONDS, fill=fill)
     except (OSError, UnusableFile) as error:
-        raise unusable(error, place.name) from error
+        raise collection_error(error, place.name) from error
 
 
 def read_name(database: Path) -> str | None:
@@ -173,7 +173,7 @@ def read_name(database: Path) -> str | None:
     return found and found[0]
 
 
-def unusable(error: OSError | sqlite3.Error | UnusableFile, name: str) -> RetrievalError:
+def collection_error(error: OSError | sqlite3.Error | UnusableFile, name: str) -> RetrievalError:
     """Return why the files of a collection cannot be used, and what to do."""
     if isinstance(error, OSError):
         reason = error.strerror or type(error).__name__

@@ -106,7 +106,7 @@ class Ingestion:
         known = await self._collection.sources()
         # What is named twice, or in a folder as well, is read once.
         files = list(
-            {file.source: file for path in paths for file in self._found(path, root)}.values()
+            {file.source: file for path in paths for file in self._find_files(path, root)}.values()
         )
         if paths and not files and not known:
             kinds = "text, Markdown, HTML, PDF and DOCX"
@@ -122,11 +122,11 @@ class Ingestion:
         missing = [
             source for source in known if source not in found and known[source].startswith(_FILE)
         ]
-        gone = _gone(missing, paths, root)
+        gone = _missing_sources(missing, paths, root)
         if gone:
             await self._collection.remove(gone)
             self.done.removed = len(gone)
-        return await self._finished()
+        return await self._finish()
 
     async def texts(self, texts: Mapping[str, str]) -> Ingested:
         """Put texts, by what each is called."""
@@ -141,14 +141,14 @@ class Ingestion:
             new = None if same else self._source(source, digest, "text", found)
             await self._put(new, known.get(source), len(text))
         await self._flush()
-        return await self._finished()
+        return await self._finish()
 
-    async def _finished(self) -> Ingested:
-        self.done.embedded = await self._collection.embed_missing(self._embedded)
+    async def _finish(self) -> Ingested:
+        self.done.embedded = await self._collection.embed_missing(self._count_embedded)
         await self._collection.build_index()
         return self.done
 
-    def _found(self, path: Path, root: Path) -> Iterator[SourceFile]:
+    def _find_files(self, path: Path, root: Path) -> Iterator[SourceFile]:
         if not path.is_dir():
             # A file that is named is read, whatever its ending is.
             yield SourceFile(path, source_name(path, root), kind_of(path.suffix) or "text")
@@ -171,7 +171,7 @@ class Ingestion:
         except (OSError, Unreadable) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
             self.done.failed.append((file.source, why or type(error).__name__))
-            self._moved(_size(file))
+            self._count_file(_size(file))
         else:
             await self._put(new, known, _size(file))
 
@@ -193,7 +193,7 @@ class Ingestion:
         """Let a source be written with the next ones, unless it is there already."""
         if new is None:
             self.done.unchanged += 1
-            self._moved(size)
+            self._count_file(size)
             return
         if known is None:
             self.done.added += 1
@@ -203,13 +203,13 @@ class Ingestion:
             self.done.empty.append(new.source)
         self._waiting.append(new)
         self._waiting_bytes += size
-        self._moved(0)
+        self._count_file(0)
         if sum(len(source.passages) for source in self._waiting) >= WRITTEN_AT_ONCE:
             await self._flush()
 
     async def _flush(self) -> None:
         if self._waiting:
-            await self._collection.put(self._waiting, self._embedded)
+            await self._collection.put(self._waiting, self._count_embedded)
         self._bytes += self._waiting_bytes
         self._waiting, self._waiting_bytes, self._waiting_done = [], 0, 0
         self._report()
@@ -221,12 +221,12 @@ class Ingestion:
         made.update(raw)
         return made.hexdigest()
 
-    def _embedded(self, count: int) -> None:
+    def _count_embedded(self, count: int) -> None:
         self.done.passages += count
         self._waiting_done += count
         self._report()
 
-    def _moved(self, size: int) -> None:
+    def _count_file(self, size: int) -> None:
         self._files += 1
         self._bytes += size
         self._report()
@@ -256,10 +256,10 @@ def _files(folder: Path) -> Iterator[Path]:
     for place, folders, names in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
         found = (Path(place, name) for name in names if not name.startswith("."))
-        yield from filter(_may_be_read, found)
+        yield from filter(_is_readable_file, found)
 
 
-def _may_be_read(path: Path) -> bool:
+def _is_readable_file(path: Path) -> bool:
     """Tell whether it is a file. Of what cannot be looked at, reading it will tell why."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
@@ -269,7 +269,7 @@ def _may_be_read(path: Path) -> bool:
         return True
 
 
-def _gone(sources: Sequence[str], paths: Sequence[Path], root: Path) -> list[str]:
+def _missing_sources(sources: Sequence[str], paths: Sequence[Path], root: Path) -> list[str]:
     """Return the sources that were in the folders and are not there any more."""
     folders = [path.resolve() for path in paths if path.is_dir()]
     files = {source: root.resolve() / source for source in sources}

@@ -56,7 +56,7 @@ def begin_vectors(connection: sqlite3.Connection, embedder: str) -> None:
     connection.execute("DELETE FROM vectors")
     kept = [("embedder", embedder), ("epoch", token_hex(8))]
     connection.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", kept)
-    _changed(connection)
+    _count_change(connection)
 
 
 def renew_epoch(connection: sqlite3.Connection) -> str:
@@ -94,7 +94,7 @@ def put_sources(
             ).lastrowid
             if vectors is not None:
                 put_vector(connection, cast("int", made), next(left))
-    _changed(connection)
+    _count_change(connection)
 
 
 def put_vector(connection: sqlite3.Connection, passage: int, vector: bytes) -> None:
@@ -108,7 +108,7 @@ def put_vector(connection: sqlite3.Connection, passage: int, vector: bytes) -> N
 def put_vectors(connection: sqlite3.Connection, vectors: Iterable[tuple[int, bytes]]) -> None:
     for passage, vector in vectors:
         put_vector(connection, passage, vector)
-    _changed(connection)
+    _count_change(connection)
 
 
 def vector_size(connection: sqlite3.Connection) -> int:
@@ -127,7 +127,7 @@ def without_vectors(connection: sqlite3.Connection, limit: int) -> list[tuple[in
 
 def delete_sources(connection: sqlite3.Connection, sources: Sequence[str]) -> None:
     _delete(connection, sources)
-    _changed(connection)
+    _count_change(connection)
 
 
 def _delete(connection: sqlite3.Connection, sources: Iterable[str]) -> None:
@@ -139,7 +139,7 @@ def _delete(connection: sqlite3.Connection, sources: Iterable[str]) -> None:
             connection.execute("DELETE FROM sources WHERE id = ?", row)
 
 
-def _changed(connection: sqlite3.Connection) -> None:
+def _count_change(connection: sqlite3.Connection) -> None:
     connection.execute("UPDATE about SET value = value + 1 WHERE key = 'generation'")
 
 
@@ -194,7 +194,7 @@ def filter_conditions(filters: Mapping[str, Json]) -> list[Condition]:
     found: list[Condition] = []
     for key, value in filters.items():
         values = cast("list[Json]", value) if isinstance(value, list) else [value]
-        texts = sorted({text for value in values for text in _spellings(value)})
+        texts = sorted({text for value in values for text in _stored_forms(value)})
         marks = ", ".join("?" * len(texts))
         sql = f"SELECT source FROM labels WHERE key = ? AND value IN ({marks})"  # noqa: S608 - question marks
         found.append((sql, [key, *texts]))
@@ -208,7 +208,7 @@ def labels(metadata: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
             yield key, value_text(item)
 
 
-def _spellings(value: Json) -> Iterator[str]:
+def _stored_forms(value: Json) -> Iterator[str]:
     """Yield how a value may have been stored: a text that spells a number, true or false is it too.
 
     Who gives metadata on a command line, in JSON or in Python means the same by "2026" and 2026.
@@ -216,7 +216,7 @@ def _spellings(value: Json) -> Iterator[str]:
     yield value_text(value)
     if isinstance(value, str):
         try:
-            spelt = json.loads(value, parse_constant=_no_constant)
+            spelt = json.loads(value, parse_constant=_refuse_constant)
         except (ValueError, RecursionError):
             return
         if isinstance(spelt, int | float):
@@ -225,7 +225,7 @@ def _spellings(value: Json) -> Iterator[str]:
         yield value_text(value_text(value))
 
 
-def _no_constant(name: str) -> Json:
+def _refuse_constant(name: str) -> Json:
     raise ValueError(name)
 
 
@@ -245,7 +245,7 @@ def _is_plain(value: Json) -> bool:
 MOST_TERMS: Final = 32
 
 #: Words that say nothing about what is looked for, unless there are no others.
-_COMMON: Final = (
+_STOP_WORDS: Final = (
     "a an and are as at be but by can could did do does for from had has have how i if in into is "
     "it its may me my no not of on or our should so than that the their them then there these they "
     "this to us was we were what when where which who why will with would you your"
@@ -259,7 +259,7 @@ def terms_of(query: str) -> list[str]:
     ['"bees"', '"dance"']
     """
     words = list(dict.fromkeys(re.findall(r"\w+", query.lower())))
-    common = _COMMON.split()
+    common = _STOP_WORDS.split()
     telling = [word for word in words if word not in common] or words
     return [f'"{word}"' for word in telling[:MOST_TERMS]]
 
@@ -288,12 +288,12 @@ def keyword_search(
         ],
     )
     found = [id_ for (id_,) in rows]
-    shares = _shares(connection, terms, found)
+    shares = _term_shares(connection, terms, found)
     relevant = [(passage, shares[passage]) for passage in found if shares[passage] >= min_relevance]
     return sorted(relevant, key=lambda scored: -scored[1])[:top_k]
 
 
-def _shares(
+def _term_shares(
     connection: sqlite3.Connection, terms: Sequence[str], ids: Sequence[int]
 ) -> dict[int, float]:
     """Return which share of the terms each passage has, by weight."""

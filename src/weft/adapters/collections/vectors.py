@@ -51,7 +51,7 @@ _ALIGNED: Final = 16
 
 #: How many rows are written at once, and which share of rows may be of passages that are gone.
 _BLOCK: Final = 1000
-_MOST_GONE: Final = 0.25
+_MAX_GONE: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,34 +93,34 @@ def open_vectors(
     living = np.array(
         connection.execute("SELECT number FROM vectors ORDER BY number").fetchall(), np.int64
     ).reshape(-1)
-    found = _mapped(path, about.epoch, known)
+    found = _map_file(path, about.epoch, known)
     epoch = about.epoch
-    if found is None or _too_many_gone(found, living):
+    if found is None or _has_many_gone(found, living):
         epoch = about.epoch if found is None else renew_epoch(connection)
-        found = _written_anew(connection, path, epoch)
+        found = _rewrite(connection, path, epoch)
     elif len(living) and (not len(found) or living[-1] > found.numbers[-1]):
         _append(connection, path, found)
-        found = _mapped(path, epoch, found) or _written_anew(connection, path, epoch)
+        found = _map_file(path, epoch, found) or _rewrite(connection, path, epoch)
     gone = ~np.isin(found.numbers, living, assume_unique=True)
     return replace(found, epoch=epoch, gone=gone)
 
 
-def _too_many_gone(found: MappedVectors, living: "NDArray[np.int64]") -> bool:
+def _has_many_gone(found: MappedVectors, living: "NDArray[np.int64]") -> bool:
     there = np.count_nonzero(np.isin(found.numbers, living, assume_unique=True))
-    return bool(len(found) - there > _MOST_GONE * max(len(found), 1))
+    return bool(len(found) - there > _MAX_GONE * max(len(found), 1))
 
 
-def _mapped(path: Path, epoch: str, known: MappedVectors | None) -> MappedVectors | None:
+def _map_file(path: Path, epoch: str, known: MappedVectors | None) -> MappedVectors | None:
     """Map a file; None if it is not there, not of this epoch, or not as it was written."""
     with suppress(OSError, struct.error), path.open("rb") as file:
         magic, of, rows, size, checksum = _HEADER.unpack(file.read(_HEADER.size))
         whole = path.stat().st_size >= _HEADER_BYTES + rows * _row_bytes(size)
         if magic == _MAGIC and of == epoch.encode() and rows and size and whole:
-            return _checked(path, epoch, rows, size, checksum, known)
+            return _verify(path, epoch, rows, size, checksum, known)
     return None
 
 
-def _checked(
+def _verify(
     path: Path, epoch: str, rows: int, size: int, checksum: int, known: MappedVectors | None
 ) -> MappedVectors | None:
     width = _row_bytes(size) // 4
@@ -144,7 +144,7 @@ def _checked(
     )
 
 
-def _written_anew(connection: sqlite3.Connection, path: Path, epoch: str) -> MappedVectors:
+def _rewrite(connection: sqlite3.Connection, path: Path, epoch: str) -> MappedVectors:
     """Write a file beside the old one and put it in its place: others may still have that open."""
     size = vector_size(connection)
     empty = MappedVectors(
@@ -161,7 +161,7 @@ def _written_anew(connection: sqlite3.Connection, path: Path, epoch: str) -> Map
     new.unlink(missing_ok=True)
     _append(connection, new, empty)
     new.replace(path)
-    return _mapped(path, epoch, None) or empty
+    return _map_file(path, epoch, None) or empty
 
 
 def _append(connection: sqlite3.Connection, path: Path, found: MappedVectors) -> None:
@@ -251,11 +251,11 @@ class Snapshot:
     ) -> list[tuple[int, float]]:
         """Return passages and how relevant they are, the best first."""
         count = max(2 * top_k, _CANDIDATES)
-        among = self._filtered(filters) if filters else None
-        alike = self._alike(vector, among, count)
-        worded = self._worded(query, among, count)
+        among = self._filter_rows(filters) if filters else None
+        alike = self._nearest_vectors(vector, among, count)
+        worded = self._matching_words(query, among, count)
         kept: list[tuple[int, float]] = []
-        for row, cosine in self._fused(alike, worded, vector):
+        for row, cosine in self._fuse(alike, worded, vector):
             # A float32 sum may be a little above 1, and what is opposite is not relevant at all.
             relevance = min(1.0, max(0.0, cosine))
             if relevance >= min_relevance:
@@ -264,7 +264,7 @@ class Snapshot:
                     break
         return kept
 
-    def _alike(
+    def _nearest_vectors(
         self, vector: "Vectors", among: "NDArray[np.int64] | None", count: int
     ) -> dict[int, float]:
         """Return the rows most alike to a vector and their cosines, the best first."""
@@ -282,7 +282,9 @@ class Snapshot:
         rows = best if among is None else among[best]
         return dict(zip(rows.tolist(), scores[best].tolist(), strict=True))
 
-    def _worded(self, query: str, among: "NDArray[np.int64] | None", count: int) -> list[int]:
+    def _matching_words(
+        self, query: str, among: "NDArray[np.int64] | None", count: int
+    ) -> list[int]:
         """Return the rows with the most of the query's words, the best first."""
         scores = np.zeros(len(self.vectors) if among is None else len(among), np.float32)
         for term in map(self._term, terms_of(query)):
@@ -298,7 +300,7 @@ class Snapshot:
         best = found[_top(scores[found], count)]
         return (best if among is None else among[best]).tolist()
 
-    def _fused(
+    def _fuse(
         self, alike: dict[int, float], worded: list[int], vector: "Vectors"
     ) -> list[tuple[int, float]]:
         """Return the rows of both ranks in their common order, and their cosines."""
@@ -310,7 +312,7 @@ class Snapshot:
         known = {**alike, **dict(zip(others, cosines, strict=True))}
         return [(row, known[row]) for row in sorted(points, key=points.__getitem__, reverse=True)]
 
-    def _filtered(self, filters: Mapping[str, Json]) -> "NDArray[np.int64]":
+    def _filter_rows(self, filters: Mapping[str, Json]) -> "NDArray[np.int64]":
         """Return the rows whose passages fit all filters."""
         key = repr(sorted(filters.items()))
         found = self._filters.pop(key, None)

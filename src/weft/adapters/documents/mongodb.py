@@ -22,12 +22,12 @@ from pydantic_core import to_json
 from weft.adapters.documents.requests import (
     TENANT_FIELD,
     Tenant,
-    asked,
-    kept_paths,
-    overlap,
-    refuse_name,
-    refuse_tenant_field,
-    written,
+    paths_overlap,
+    projection_paths,
+    require_collection_name,
+    require_tenant_field,
+    split_update,
+    tenant_query,
 )
 from weft.errors import SetupError, StoreConflict, StoreError, UsageError
 from weft.findings import Json
@@ -47,9 +47,9 @@ try:
         as_filter,
         as_json,
         as_key,
-        fault_of,
         key_forms,
         shown_address,
+        to_port_error,
     )
 except ImportError as error:
     raise SetupError(
@@ -61,7 +61,7 @@ except ImportError as error:
 DATABASE: Final = "weft"
 
 #: Databases that are the server's own.
-_OWN: Final = frozenset({"admin", "config", "local"})
+_SERVER_DATABASES: Final = frozenset({"admin", "config", "local"})
 
 
 class MongoDocuments:
@@ -79,7 +79,7 @@ class MongoDocuments:
         connect_seconds: float = 3.0,
         answer_seconds: float = 10.0,
     ) -> None:
-        refuse_tenant_field(tenant_field)
+        require_tenant_field(tenant_field)
         self._address = shown_address(url)
         self._tenant_field = tenant_field
         self._answer_seconds = answer_seconds
@@ -107,37 +107,37 @@ class MongoDocuments:
         fields: Sequence[str] = (),
     ) -> Document | None:
         tenant, target = self._target(scope, collection)
-        paths = kept_paths(fields)
+        paths = projection_paths(fields)
         taken = {"_id": False, **dict.fromkeys(paths, True)} if paths else None
-        async with self._asking():
+        async with self._port_errors():
             found = await target.find_one(
-                _within(tenant, asked(query, tenant)), taken, sort=[("_id", -1)]
+                _tenant_filter(tenant, tenant_query(query, tenant)), taken, sort=[("_id", -1)]
             )
-        return None if found is None else _shown(found, tenant, paths)
+        return None if found is None else _to_document(found, tenant, paths)
 
     async def page(
         self, scope: Scope, collection: Collection, *, after: str | None = None, limit: int = 50
     ) -> list[Document]:
         tenant, target = self._target(scope, collection)
         wanted: list[dict[str, Any]] = [{tenant.field: {"$eq": tenant.app}}]
-        async with self._asking():
+        async with self._port_errors():
             if after is not None:
                 known = await target.find_one(
                     {"_id": {"$in": key_forms(after)}, **wanted[0]}, {"_id": 1}
                 )
                 wanted.append(after_key(after if known is None else known["_id"]))
             found = await target.find({"$and": wanted}).sort("_id", 1).limit(limit).to_list()
-        return [_shown(document, tenant) for document in found]
+        return [_to_document(document, tenant) for document in found]
 
     async def collections(
         self, scope: Scope, *, database: str | None = None
     ) -> list[tuple[Collection, int]]:
         tenant, target = self._target(scope, Collection("any", database))
         found: list[tuple[Collection, int]] = []
-        async with self._asking():
+        async with self._port_errors():
             names = await target.database.list_collection_names(filter={"type": "collection"})
         for name in sorted(name for name in names if not name.startswith("system.")):
-            async with self._asking():
+            async with self._port_errors():
                 count = await target.database[name].count_documents({tenant.field: tenant.app})
             if count:
                 found.append((Collection(name, database), count))
@@ -151,12 +151,12 @@ class MongoDocuments:
         values: Mapping[str, Json],
     ) -> str:
         tenant, target = self._target(scope, collection)
-        found, given = written(query, values, tenant)
-        wanted = _within(tenant, asked(query, tenant))
+        found, given = split_update(query, values, tenant)
+        wanted = _tenant_filter(tenant, tenant_query(query, tenant))
         made = {
             field: found[field]
             for field in found
-            if not any(overlap(field, other) for other in given)
+            if not any(paths_overlap(field, other) for other in given)
         }
         of_query = blake2b(to_json([tenant.app, sorted(found.items())]), digest_size=16).hexdigest()
         # A key that another has made in between is found when it is tried again. The key of a query
@@ -171,7 +171,7 @@ class MongoDocuments:
     async def delete(self, scope: Scope, collection: Collection, key: str) -> bool:
         tenant, target = self._target(scope, collection)
         wanted = {"_id": {"$in": key_forms(key)}, tenant.field: {"$eq": tenant.app}}
-        async with self._asking(writing=True):
+        async with self._port_errors(writing=True):
             return bool((await target.delete_one(wanted)).deleted_count)
 
     async def watch(
@@ -190,7 +190,7 @@ class MongoDocuments:
                 async for change in stream:
                     yield _change(change, tenant)
         except errors.PyMongoError as error:
-            raise fault_of(error, self._address) from error
+            raise to_port_error(error, self._address) from error
         raise StoreError(f"{self._address}: {collection.name} was removed; watch it anew")
 
     async def close(self) -> None:
@@ -200,10 +200,10 @@ class MongoDocuments:
     def _target(
         self, scope: Scope, collection: Collection
     ) -> tuple[Tenant, "AsyncCollection[dict[str, Any]]"]:
-        refuse_name(collection)
+        require_collection_name(collection)
         if self._closed:
             raise StoreError(f"documents {self._address}: the store is closed; open it again")
-        if collection.database in _OWN:
+        if collection.database in _SERVER_DATABASES:
             raise UsageError(f"{collection.database} is the server's own database")
         try:
             database = (
@@ -229,7 +229,7 @@ class MongoDocuments:
         made: Document,
         key: Json,
     ) -> str:
-        async with self._asking(writing=True):
+        async with self._port_errors(writing=True):
             done = await target.find_one_and_update(
                 wanted,
                 {"$set": values, "$setOnInsert": {**made, "_id": key}},
@@ -241,7 +241,7 @@ class MongoDocuments:
         return as_key(done["_id"] if done else key)
 
     @asynccontextmanager
-    async def _asking(self, *, writing: bool = False) -> AsyncGenerator[None]:
+    async def _port_errors(self, *, writing: bool = False) -> AsyncGenerator[None]:
         """Turn whatever goes wrong into what the port raises."""
         try:
             async with asyncio.timeout(self._answer_seconds):
@@ -253,17 +253,17 @@ class MongoDocuments:
                 uncertain=writing,
             ) from error
         except errors.PyMongoError as error:
-            raise fault_of(error, self._address, writing=writing) from error
+            raise to_port_error(error, self._address, writing=writing) from error
         except (BSONError, OverflowError) as error:
             raise UsageError(f"MongoDB cannot hold this: {error}") from error
 
 
-def _within(tenant: Tenant, query: AllOf) -> dict[str, Any]:
+def _tenant_filter(tenant: Tenant, query: AllOf) -> dict[str, Any]:
     """Return a filter that nothing outside the tenant fits, whatever the query says."""
     return {"$and": [{tenant.field: {"$eq": tenant.app}}, as_filter(query)]}
 
 
-def _shown(found: dict[str, Any], tenant: Tenant, paths: Sequence[str] = ()) -> Document:
+def _to_document(found: dict[str, Any], tenant: Tenant, paths: Sequence[str] = ()) -> Document:
     document = {name: as_json(value) for name, value in found.items()}
     if "_id" in found:
         document["_id"] = as_key(found["_id"])
@@ -276,4 +276,4 @@ def _change(change: Mapping[str, Any], tenant: Tenant) -> Change:
     key, position = as_key(change["documentKey"]["_id"]), change["_id"]["_data"]
     if change["operationType"] == "delete":
         return Change("deleted", key, None, position)
-    return Change("put", key, _shown(change["fullDocument"], tenant), position)
+    return Change("put", key, _to_document(change["fullDocument"], tenant), position)

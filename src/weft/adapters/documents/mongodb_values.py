@@ -139,15 +139,15 @@ _CONVERT: Final[tuple[tuple[type, Callable[[Any], Json]], ...]] = (
 
 
 #: Codes of what is wrong with a document or a path, and of positions that cannot be gone on from.
-_UNFIT: Final = frozenset({2, 9, 28, 40, 52, 54, 55, 57, 66, 260, 10334, 17280, 17419})
-_REFUSED: Final = frozenset({13, 18, 8000})
-_FORGOTTEN: Final = frozenset({280, 286})
+_INVALID: Final = frozenset({2, 9, 28, 40, 52, 54, 55, 57, 66, 260, 10334, 17280, 17419})
+_DENIED: Final = frozenset({13, 18, 8000})
+_EXPIRED: Final = frozenset({280, 286})
 
 #: Codes of a server that is about to stop, to begin, or to hand over.
-_PASSING: Final = frozenset({6, 7, 50, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436})
+_TRANSIENT: Final = frozenset({6, 7, 50, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436})
 
 
-def fault_of(
+def to_port_error(
     error: errors.PyMongoError, address: str, *, writing: bool = False
 ) -> StoreError | UsageError:
     """Say what is wrong, where, and what to do."""
@@ -156,17 +156,17 @@ def fault_of(
     code = error.code if isinstance(error, errors.OperationFailure) else None
     if isinstance(error, errors.DuplicateKeyError):
         return StoreConflict(f"{where}a document with this key is there already; name another")
-    if code in _FORGOTTEN:
+    if code in _EXPIRED:
         return StoreError(
             f"{where}the changes after this position are gone; read the collection anew and "
             "watch from now on"
         )
-    if code in _REFUSED:
+    if code in _DENIED:
         return StoreError(f"{where}user, password or rights are refused ({said})")
-    if code in _UNFIT or isinstance(error, errors.DocumentTooLarge):
+    if code in _INVALID or isinstance(error, errors.DocumentTooLarge):
         return UsageError(f"MongoDB refuses this: {said}")
     lost = isinstance(error, errors.ConnectionFailure)
-    passing = lost or code in _PASSING or error.has_error_label("RetryableWriteError")
+    passing = lost or code in _TRANSIENT or error.has_error_label("RetryableWriteError")
     return StoreError(f"{where}{said}", retryable=passing, uncertain=lost and writing)
 
 

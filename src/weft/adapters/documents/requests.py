@@ -24,24 +24,24 @@ from weft.spec.queries import (
 #: How large a document may be, as in MongoDB.
 MOST_BYTES: Final = 16 * 1024 * 1024
 
-_PLACE: Final = re.compile("[0-9]+")
+_INDEX: Final = re.compile("[0-9]+")
 
 #: What is taken of a document: the whole where there is nothing further down.
 _Tree: TypeAlias = dict[str, Any]
 
 
-def refuse_no_field(name: str) -> None:
+def require_field(name: str) -> None:
     """Refuse a text that is no path into a document."""
     if not is_field(name):
         raise UsageError(f"{name!r} is no field", hint="write a name or a dotted path")
 
 
-def overlap(one: str, other: str) -> bool:
+def paths_overlap(one: str, other: str) -> bool:
     """Tell whether two paths lead to the same place, or one into the other."""
     return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
 
 
-def as_body(values: Mapping[str, Json]) -> str:
+def to_body(values: Mapping[str, Json]) -> str:
     """Return values as JSON text; refuse what no document can hold."""
     try:
         text = json.dumps(values, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
@@ -51,30 +51,30 @@ def as_body(values: Mapping[str, Json]) -> str:
     return text
 
 
-def with_values(document: Document, values: Document) -> Document:
+def set_values(document: Document, values: Document) -> Document:
     """Set fields of a document, in place, by their paths."""
     for field, value in values.items():
-        _set(document, field, value)
+        _set_path(document, field, value)
     return document
 
 
-def _set(document: Document, field: str, value: Json) -> None:
+def _set_path(document: Document, field: str, value: Json) -> None:
     *way, last = field.split(".")
     place: Any = document
     for part in way:
-        place = _step(place, part, field, {})
+        place = _step_into(place, part, field, {})
     if isinstance(place, dict):
         place[last] = value
     else:
-        _step(place, last, field, value)
+        _step_into(place, last, field, value)
         place[int(last)] = value
 
 
-def _step(place: Json, part: str, field: str, missing: Json) -> Json:
+def _step_into(place: Json, part: str, field: str, missing: Json) -> Json:
     """Return what stands at a part of a path; what is not there yet is made."""
     if isinstance(place, dict):
         return cast("Document", place).setdefault(part, missing)
-    if isinstance(place, list) and _PLACE.fullmatch(part) and len(part) < 9:
+    if isinstance(place, list) and _INDEX.fullmatch(part) and len(part) < 9:
         items = cast("list[Json]", place)
         if int(part) == len(items):
             items.append(missing)
@@ -84,51 +84,51 @@ def _step(place: Json, part: str, field: str, missing: Json) -> Json:
     raise UsageError(f"{field} cannot be set: there is a {there} where {part} would be")
 
 
-def kept_paths(fields: Sequence[str]) -> list[str]:
+def projection_paths(fields: Sequence[str]) -> list[str]:
     """Return the paths to take of a document, none inside another.
 
     A path ends before a number: what is inside lists is taken of every item or of none.
     """
     for field in fields:
-        refuse_no_field(field)
+        require_field(field)
     paths: list[str] = []
     for field in sorted({_before_number(field) for field in fields}, key=len):
-        if not any(overlap(field, path) for path in paths):
+        if not any(paths_overlap(field, path) for path in paths):
             paths.append(field)
     return paths
 
 
 def _before_number(field: str) -> str:
     first, *parts = field.split(".")
-    until = next((at for at, part in enumerate(parts) if _PLACE.fullmatch(part)), len(parts))
+    until = next((at for at, part in enumerate(parts) if _INDEX.fullmatch(part)), len(parts))
     return ".".join((first, *parts[:until]))
 
 
-def projected(document: Document, paths: Sequence[str]) -> Document:
+def project(document: Document, paths: Sequence[str]) -> Document:
     """Return a document with what stands at these paths only."""
     tree: _Tree = {}
     for path in paths:
         branch = tree
         for part in path.split("."):
             branch = branch.setdefault(part, {})
-    return cast("Document", _taken(document, tree))
+    return cast("Document", _project_value(document, tree))
 
 
-def _taken(value: Json, tree: _Tree) -> Json:
+def _project_value(value: Json, tree: _Tree) -> Json:
     if not tree:
         return value
     if isinstance(value, list):
         items = cast("list[Json]", value)
-        return [_taken(item, tree) for item in items if _is_wide(item)]
+        return [_project_value(item, tree) for item in items if _is_container(item)]
     inside = cast("Document", value)
     return {
-        name: _taken(value, tree[name])
+        name: _project_value(value, tree[name])
         for name, value in inside.items()
-        if name in tree and (not tree[name] or _is_wide(value))
+        if name in tree and (not tree[name] or _is_container(value))
     }
 
 
-def _is_wide(value: Json) -> bool:
+def _is_container(value: Json) -> bool:
     """Tell whether a path can lead further."""
     return isinstance(value, dict | list)
 
@@ -149,7 +149,7 @@ class Tenant:
     app: str
     field: str = TENANT_FIELD
 
-    def is_meant(self, field: str, value: Json) -> bool:
+    def is_tenant_field(self, field: str, value: Json) -> bool:
         """Tell whether a field is that of the tenant; refuse a value that is not the tenant."""
         if field != self.field and not field.startswith(f"{self.field}."):
             return False
@@ -161,13 +161,13 @@ class Tenant:
         return True
 
 
-def refuse_tenant_field(name: str) -> None:
+def require_tenant_field(name: str) -> None:
     """Refuse a field for the tenant that no document can have."""
     if not is_field(name) or "." in name or name == "_id":
         raise UsageError(f"the tenant's field cannot be {name!r}", hint="write a plain name")
 
 
-def refuse_name(collection: Collection) -> None:
+def require_collection_name(collection: Collection) -> None:
     """Refuse names that no store can keep, and those a database has for itself."""
     for what, name in (("collection", collection.name), ("database", collection.database)):
         if name is not None and not _NAME.fullmatch(name):
@@ -177,24 +177,24 @@ def refuse_name(collection: Collection) -> None:
             )
 
 
-def asked(query: Mapping[str, Json], tenant: Tenant) -> AllOf:
+def tenant_query(query: Mapping[str, Json], tenant: Tenant) -> AllOf:
     """Return a query without what it says of the tenant, which the store adds in any case."""
     try:
         parsed = parse_query(query)
-        as_body(query)
+        to_body(query)
     except ExpressionError as error:
         raise UsageError(str(error), hint=error.hint) from error
-    return AllOf(tuple(_within(part, tenant) for part in parsed.parts))
+    return AllOf(tuple(_without_tenant(part, tenant) for part in parsed.parts))
 
 
-def _within(part: QueryPart, tenant: Tenant) -> QueryPart:
+def _without_tenant(part: QueryPart, tenant: Tenant) -> QueryPart:
     if not isinstance(part, FieldTest):
-        return type(part)(tuple(_within(child, tenant) for child in part.parts))
-    meant = tenant.is_meant(part.field, part.value if part.op == "$eq" else None)
+        return type(part)(tuple(_without_tenant(child, tenant) for child in part.parts))
+    meant = tenant.is_tenant_field(part.field, part.value if part.op == "$eq" else None)
     return AllOf(()) if meant else part
 
 
-def written(
+def split_update(
     query: Mapping[str, Json], values: Mapping[str, Json], tenant: Tenant
 ) -> tuple[Document, Document]:
     """Return what a new document has by its query, and what is set; both without the tenant."""
@@ -202,18 +202,22 @@ def written(
         wanted = equalities(query)
     except ExpressionError as error:
         raise UsageError(str(error), hint=error.hint) from error
-    found = {field: value for field, value in wanted.items() if not tenant.is_meant(field, value)}
-    given = {field: value for field, value in values.items() if not tenant.is_meant(field, value)}
+    found = {
+        field: value for field, value in wanted.items() if not tenant.is_tenant_field(field, value)
+    }
+    given = {
+        field: value for field, value in values.items() if not tenant.is_tenant_field(field, value)
+    }
     _refuse_other_key(found, given)
     for field in given:
-        refuse_no_field(field)
-        if any(above in given for above in _above(field)):
+        require_field(field)
+        if any(above in given for above in _parent_paths(field)):
             raise UsageError(f"{field} is set twice: as a whole and in parts", hint="keep one")
-    as_body(given)
+    to_body(given)
     return found, given
 
 
-def _above(field: str) -> list[str]:
+def _parent_paths(field: str) -> list[str]:
     """Return the paths a path leads through."""
     parts = field.split(".")
     return [".".join(parts[:until]) for until in range(1, len(parts))]

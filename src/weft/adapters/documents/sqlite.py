@@ -16,12 +16,12 @@ from typing import Any, Final, TypeVar
 from weft.adapters.documents.requests import (
     TENANT_FIELD,
     Tenant,
-    asked,
-    kept_paths,
-    projected,
-    refuse_name,
-    refuse_tenant_field,
-    written,
+    project,
+    projection_paths,
+    require_collection_name,
+    require_tenant_field,
+    split_update,
+    tenant_query,
 )
 from weft.adapters.documents.sqlite_rows import (
     MOST_INDEXES,
@@ -103,7 +103,7 @@ class SqliteDocuments:
         busy_seconds: float = 5.0,
         prepare: Callable[[], None] | None = None,
     ) -> None:
-        refuse_tenant_field(tenant_field)
+        require_tenant_field(tenant_field)
         self._path = str(path)
         self._tenant_field = tenant_field
         self._busy_seconds = busy_seconds
@@ -157,13 +157,13 @@ class SqliteDocuments:
         fields: Sequence[str] = (),
     ) -> Document | None:
         tenant, place = self._place(scope, collection)
-        wanted, paths = asked(query, tenant), kept_paths(fields)
+        wanted, paths = tenant_query(query, tenant), projection_paths(fields)
         search = search_for(wanted)
         await self._index(search.fields)
         found = await self._read(partial(newest, place, wanted, search))
         if found is None or not paths:
             return found
-        return projected({**found, tenant.field: tenant.app}, paths)
+        return project({**found, tenant.field: tenant.app}, paths)
 
     async def page(
         self, scope: Scope, collection: Collection, *, after: str | None = None, limit: int = 50
@@ -198,7 +198,7 @@ class SqliteDocuments:
         values: Mapping[str, Json],
     ) -> str:
         tenant, place = self._place(scope, collection)
-        wanted, (found, given) = asked(query, tenant), written(query, values, tenant)
+        wanted, (found, given) = tenant_query(query, tenant), split_update(query, values, tenant)
         search = search_for(wanted)
         await self._index(search.fields)
         return await self._write(partial(put_document, place, wanted, search, found, given))
@@ -225,8 +225,8 @@ class SqliteDocuments:
                     position = seq
                     if change is not None:
                         yield change
-                while not rows and not await _is_told(news):
-                    if (now := _look(log)) != look:
+                while not rows and not await _wait_for_news(news):
+                    if (now := _log_stamp(log)) != look:
                         look, looks = now, _LOOKS_AFTER_CHANGE
                     if looks:
                         looks -= 1
@@ -238,7 +238,7 @@ class SqliteDocuments:
         if self._closed:
             return
         self._closed = True
-        self._wake()
+        self._notify_watchers()
         if self._connections is not None:
             writer, reader = self._connections
             loop = asyncio.get_running_loop()
@@ -249,7 +249,7 @@ class SqliteDocuments:
             thread.shutdown()
 
     def _place(self, scope: Scope, collection: Collection) -> tuple[Tenant, Place]:
-        refuse_name(collection)
+        require_collection_name(collection)
         place = scope.app, collection.database or "", collection.name
         return Tenant(scope.app, self._tenant_field), place
 
@@ -269,7 +269,7 @@ class SqliteDocuments:
                 return work(connection)
 
         result = await self._run(self._writing, write, writing=True)
-        self._wake()
+        self._notify_watchers()
         return result
 
     async def _run(
@@ -288,7 +288,7 @@ class SqliteDocuments:
         except sqlite3.Error as error:
             raise _store_error(explain(error), self._path) from error
 
-    def _wake(self) -> None:
+    def _notify_watchers(self) -> None:
         for news in self._watching:
             news.set()
 
@@ -308,7 +308,7 @@ def _all_rows(
     return lambda connection: connection.execute(sql, values).fetchall()
 
 
-async def _is_told(news: asyncio.Event) -> bool:
+async def _wait_for_news(news: asyncio.Event) -> bool:
     """Wait a while for news of this process."""
     try:
         return await asyncio.wait_for(news.wait(), LOOK_SECONDS)
@@ -316,7 +316,7 @@ async def _is_told(news: asyncio.Event) -> bool:
         return False
 
 
-def _look(log: Path) -> tuple[int, int]:
+def _log_stamp(log: Path) -> tuple[int, int]:
     """Return when the log of a file was last written and how long it is."""
     try:
         found = log.stat()

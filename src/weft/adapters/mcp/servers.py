@@ -13,18 +13,18 @@ from weft.ports.external import OfferedTool, ToolServer
 if TYPE_CHECKING:
     from weft.adapters.mcp.connection import Connection
 
-#: Seconds after which a connection that nobody needs is closed.
+#: Seconds after which an unused connection is closed.
 IDLE: Final = 300.0
 
-#: Seconds in which connections close in order, before they are broken off.
+#: Seconds for connections to close before they are cancelled.
 _CLOSING: Final = 5.0
 
 
 class McpToolServers:
-    """Connections to tool servers, one for all who use equal ones.
+    """Connections to tool servers, shared by equal servers.
 
-    `environment` is what programs get a few variables of. It may be used again after `close`, on
-    another event loop too.
+    Programs get a few variables of `environment`. It may be used again after `close`, also on
+    another event loop.
     """
 
     def __init__(self, *, clock: Clock, environment: Mapping[str, str], idle: float = IDLE) -> None:
@@ -63,7 +63,7 @@ class McpToolServers:
             await asyncio.gather(*late, return_exceptions=True)
 
     async def _connection(self, server: ToolServer) -> "Connection":
-        """Return the connection to a server, opened anew if there is none that can be used."""
+        """Return the connection to a server, opened if there is no usable one."""
         if self._connect is None:
             self._connect = await asyncio.to_thread(_load)
         key = _key(server)
@@ -88,7 +88,7 @@ def _key(server: ToolServer) -> Hashable:
 
 def _load() -> "type[Connection]":
     try:
-        # An extra that takes longer to load than all of Weft, and few runs need it.
+        # Deferred: an extra that loads slowly, and few runs need it.
         from weft.adapters.mcp.connection import Connection  # noqa: PLC0415
     except ImportError as error:
         raise SetupError(

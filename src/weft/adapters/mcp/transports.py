@@ -29,30 +29,30 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
 
-#: A message longer than this is none; results may stand in one twice, as text and as data.
+#: The most bytes of a message; it may contain a result twice, as text and as data.
 MOST_BYTES: Final = 4 * MAX_BYTES
 
-#: What a program gets of our environment; all else its declaration gives it.
-_INHERITED: Final = ("PATH", "HOME", "LANG")
+#: The variables a program inherits; its declaration gives it all others.
+_INHERITED_VARIABLES: Final = ("PATH", "HOME", "LANG")
 
-#: So many lines in a row that are no messages come from a program that is no server.
-_MOST_NOISE: Final = 100
+#: After so many invalid lines in a row a program is not considered a server.
+_MAX_NOISE: Final = 100
 
-#: What is kept of stderr and of a line that is no message, in bytes; what is shown, in characters.
-_KEPT: Final = 8_192
-_SHOWN: Final = 500
+#: The bytes of stderr and of an invalid line that are stored; the characters that are shown.
+_STDERR_BYTES: Final = 8_192
+_SHOWN_CHARACTERS: Final = 500
 
-#: Seconds a program has to end after its input was closed, and again after it was told to.
+#: Seconds for a program to end after its input was closed, and again after SIGTERM.
 _GRACE: Final = 1.0
 
-#: Seconds between its end and the last of what it wrote.
+#: Seconds to wait for the last output after a program has ended.
 _LINGER: Final = 0.3
 
 _Sender: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
 
 
 class _Pipes(asyncio.SubprocessProtocol):
-    """What comes out of a program: lines to be read, and the end of its stderr."""
+    """The output of a program: lines of stdout, and the end of its stderr."""
 
     def __init__(self) -> None:
         self.stdout = asyncio.StreamReader(MOST_BYTES)
@@ -68,7 +68,7 @@ class _Pipes(asyncio.SubprocessProtocol):
         if fd == 1:
             self.stdout.feed_data(data)
         else:
-            self.stderr = (self.stderr + data)[-_KEPT:]
+            self.stderr = (self.stderr + data)[-_STDERR_BYTES:]
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002
         if fd == 1:
@@ -81,7 +81,7 @@ class _Pipes(asyncio.SubprocessProtocol):
 
 
 class Program:
-    """One start of a program; `on_end` is called when it will say nothing more."""
+    """One start of a program; `on_end` is called when its output has ended."""
 
     unusable = "did not start as an MCP server"
     remedy = "check its command"
@@ -91,10 +91,12 @@ class Program:
     ) -> None:
         self._command = server.command
         self._folder = server.folder or None
-        inherited = {name: environment[name] for name in _INHERITED if name in environment}
+        inherited = {
+            name: environment[name] for name in _INHERITED_VARIABLES if name in environment
+        }
         self._environment = {**inherited, **server.env}
         self._on_end = on_end
-        self._speaks = False
+        self._is_server = False
         self._ended = False
         self._pipes = _Pipes()
         self._noise: list[bytes] = []
@@ -102,7 +104,7 @@ class Program:
 
     @asynccontextmanager
     async def open(self) -> "AsyncGenerator[TransportStreams, None]":
-        """Start the program; leaving ends it and all that it has started."""
+        """Start the program; on exit, end it and all its child processes."""
         transport = await self._start()
         stdin = cast("asyncio.WriteTransport", transport.get_pipe_transport(0))
         sender, incoming = anyio.create_memory_object_stream[SessionMessage | Exception]()
@@ -110,7 +112,7 @@ class Program:
         work = {
             asyncio.create_task(self._read(sender)),
             asyncio.create_task(_write(receiver, stdin)),
-            asyncio.create_task(self._notice_exit()),
+            asyncio.create_task(self._watch_exit()),
         }
         try:
             with sender, incoming, outgoing, receiver:
@@ -121,20 +123,20 @@ class Program:
             await self._end(transport, stdin)
 
     def reasons(self, mask: Callable[[str], str]) -> list[str]:
-        """Say why the program is of no use; `mask` takes the secrets out of a text.
+        """Return why the program is unusable; `mask` removes secrets from a text.
 
-        It does so before anything is shortened: half a secret would not be found.
+        Texts are masked before they are shortened: half a secret would not be found.
         """
-        if self._speaks and not self._ended:
+        if self._is_server and not self._ended:
             return []
         facts: list[str] = []
         if self._exit_code is not None:
             facts.append(f"its program ended with exit code {self._exit_code}")
         if self._noise:
-            line = mask(self._noise[0].decode(errors="replace"))[:_SHOWN]
-            facts.append(f"it printed {line!r}, which is no message of MCP")
+            line = mask(self._noise[0].decode(errors="replace"))[:_SHOWN_CHARACTERS]
+            facts.append(f"it printed {line!r}, which is not an MCP message")
         if stderr := mask(self._pipes.stderr.decode(errors="replace").strip()):
-            facts.append(f"its stderr ends with: {stderr[-_SHOWN:]}")
+            facts.append(f"its stderr ends with: {stderr[-_SHOWN_CHARACTERS:]}")
         return facts
 
     async def _start(self) -> asyncio.SubprocessTransport:
@@ -155,17 +157,19 @@ class Program:
 
     async def _read(self, messages: _Sender) -> None:
         with messages, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            while len(self._noise) < _MOST_NOISE and (line := await self._line()):
+            while len(self._noise) < _MAX_NOISE and (line := await self._line()):
                 try:
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError:
-                    self._noise.extend([line[:_KEPT].strip()] if line.strip() else [])
-                    await asyncio.sleep(0)  # One that talks without end is not all we hear.
+                    self._noise.extend([line[:_STDERR_BYTES].strip()] if line.strip() else [])
+                    await asyncio.sleep(
+                        0
+                    )  # Yield: a program that prints without end must not block the loop.
                 else:
-                    self._speaks = True
+                    self._is_server = True
                     self._noise.clear()
                     await messages.send(SessionMessage(message))
-            self._notice_end()
+            self._on_ended()
 
     async def _line(self) -> bytes:
         try:
@@ -174,13 +178,13 @@ class Program:
             self._noise.append(b"a line of more than %d bytes" % MOST_BYTES)
             return b""
 
-    async def _notice_exit(self) -> None:
-        """Notice an end that the output does not show, since somebody else holds it open."""
+    async def _watch_exit(self) -> None:
+        """Detect an exit that stdout does not show, because another process holds it open."""
         await self._pipes.exited.wait()
         await asyncio.sleep(_LINGER)
-        self._notice_end()
+        self._on_ended()
 
-    def _notice_end(self) -> None:
+    def _on_ended(self) -> None:
         self._ended = True
         self._on_end()
 
@@ -189,19 +193,19 @@ class Program:
     ) -> None:
         exited = self._pipes.exited
         try:
-            if self._ended and await _within(exited, _LINGER):
+            if self._ended and await _wait(exited, _LINGER):
                 self._exit_code = transport.get_returncode()
             stdin.close()
-            # Only a server knows what it means that its input is closed.
-            grace = _GRACE if self._speaks and not self._ended else 0
-            if not await _within(exited, grace):
+            # Only a real server ends when its input is closed.
+            grace = _GRACE if self._is_server and not self._ended else 0
+            if not await _wait(exited, grace):
                 _signal(transport, hard=False)
-            if not await _within(exited, _GRACE):
+            if not await _wait(exited, _GRACE):
                 _signal(transport, hard=True)
-                await _within(exited, _GRACE)
-            await _within(self._pipes.silent, _LINGER)
+                await _wait(exited, _GRACE)
+            await _wait(self._pipes.silent, _LINGER)
         finally:
-            _signal(transport, hard=True)  # whatever it started and left behind
+            _signal(transport, hard=True)  # processes it started and left behind
             transport.close()
 
 
@@ -210,13 +214,13 @@ async def _write(
 ) -> None:
     with messages:
         async for item in messages:
-            # Without waiting until it is read: a program that hangs must not hold up anybody.
+            # Not awaited: a program that hangs must not block its callers.
             text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
             stdin.write(text.encode() + b"\n")
 
 
-async def _within(event: asyncio.Event, seconds: float) -> bool:
-    """Wait for an event for a while; tell whether it came."""
+async def _wait(event: asyncio.Event, seconds: float) -> bool:
+    """Wait for an event; return whether it happened in time."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()
@@ -224,7 +228,7 @@ async def _within(event: asyncio.Event, seconds: float) -> bool:
 
 
 def _signal(transport: asyncio.SubprocessTransport, *, hard: bool) -> None:
-    """Tell a program and all that it has started to end, or make them."""
+    """Send SIGTERM or SIGKILL to a program and all its child processes."""
     if sys.platform == "win32":
         transport.terminate()
         return
@@ -232,15 +236,15 @@ def _signal(transport: asyncio.SubprocessTransport, *, hard: bool) -> None:
         os.killpg(transport.get_pid(), signal.SIGKILL if hard else signal.SIGTERM)
 
 
-#: Seconds of silence after which an answer is given up even if nobody waits for it any more.
+#: Seconds of silence after which a response is abandoned.
 _SILENCE: Final = 300.0
 
-#: What stands in front of a host, and a query: either may be secret.
+#: The login and the query of an address: either may be secret.
 _PRIVATE: Final = re.compile(r"(?<=//)[^/]*@|\?.*")
 
 
 class Address:
-    """One connection to an address; `refused` is the status of its last answer if that says no."""
+    """One connection to an address; `refused` is the status of its last response if an error."""
 
     unusable = "cannot be reached as an MCP server"
     remedy = "check its url and its login"
@@ -253,12 +257,12 @@ class Address:
     async def open(self) -> AsyncGenerator["TransportStreams", None]:
         timeout = Timeout(self._server.timeout, read=max(_SILENCE, 2 * self._server.timeout))
         async with (
-            # Proxies and passwords that stand in the environment or in files are not for it.
+            # Proxies and passwords of the environment are not for this server.
             AsyncClient(
                 headers=_headers(self._server.login),
                 timeout=timeout,
                 trust_env=False,
-                event_hooks={"response": [self._note]},
+                event_hooks={"response": [self._note_status]},
             ) as client,
             streamable_http_client(
                 self._server.url, http_client=client, max_sse_event_size=MOST_BYTES
@@ -267,13 +271,13 @@ class Address:
             yield streams
 
     def reasons(self, mask: Callable[[str], str]) -> list[str]:
-        """Say where the server is, and what its last answer was if it was a refusal."""
+        """Return the address, and the status of the last response if it was an error."""
         facts = [f"its address is {mask(_PRIVATE.sub('', self._server.url))}"]
         if self.refused is not None:
             facts.append(f"it answered with HTTP {self.refused}")
         return facts
 
-    async def _note(self, response: Response) -> None:
+    async def _note_status(self, response: Response) -> None:
         self.refused = response.status_code if response.is_error else None
 
 

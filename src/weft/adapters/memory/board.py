@@ -22,7 +22,7 @@ from weft.ports.dispatcher import RunKey
 K = TypeVar("K")
 
 
-class _Kept(NamedTuple):
+class _Entry(NamedTuple):
     """An artifact; the first three are its place among those of a board, and no two share one."""
 
     created_at: int
@@ -37,9 +37,9 @@ class MemoryBoard:
     """Artifacts in order of time, by board, correlation and id; who used which; letters."""
 
     def __init__(self) -> None:
-        self._boards: dict[tuple[str, str], list[_Kept]] = {}
-        self._correlations: dict[tuple[str, str, str], list[_Kept]] = {}
-        self._ids: dict[tuple[str, str, str], list[_Kept]] = {}
+        self._boards: dict[tuple[str, str], list[_Entry]] = {}
+        self._correlations: dict[tuple[str, str, str], list[_Entry]] = {}
+        self._ids: dict[tuple[str, str, str], list[_Entry]] = {}
         self._consumed: dict[tuple[str, str, int, str, str], ConsumedRow] = {}
         #: Each with the run that wrote it, by tenant and its own name.
         self._letters: dict[tuple[str, str], tuple[str, Letter]] = {}
@@ -62,13 +62,13 @@ class MemoryBoard:
 
     def find(self, query: ArtifactQuery, *, count: bool) -> ArtifactPage:
         """Return artifacts as `BoardStore.artifacts` does."""
-        fitting = (kept for kept in self._candidates(query) if _fits(kept, query))
+        fitting = (kept for kept in self._candidates(query) if _matches(kept, query))
         start = max(query.offset, 0)
         stop = None if query.limit is None else start + max(query.limit, 0)
         if not count:
-            return ArtifactPage([_stored(kept) for kept in islice(fitting, start, stop)])
+            return ArtifactPage([_to_stored(kept) for kept in islice(fitting, start, stop)])
         found = list(fitting)
-        return ArtifactPage([_stored(kept) for kept in found[start:stop]], len(found))
+        return ArtifactPage([_to_stored(kept) for kept in found[start:stop]], len(found))
 
     def consumed(
         self, app: str, board: str, agent: str | None, artifact: str | None, limit: int
@@ -99,9 +99,9 @@ class MemoryBoard:
 
     def forget(self, runs: Collection[RunKey]) -> None:
         """Remove all that runs have written."""
-        self._boards = _without(self._boards, runs)
-        self._correlations = _without(self._correlations, runs)
-        self._ids = _without(self._ids, runs)
+        self._boards = _without_runs(self._boards, runs)
+        self._correlations = _without_runs(self._correlations, runs)
+        self._ids = _without_runs(self._ids, runs)
         self._consumed = {
             key: row for key, row in self._consumed.items() if (row.app, row.run) not in runs
         }
@@ -117,13 +117,13 @@ class MemoryBoard:
     def _publish(self, row: ArtifactRow, batch: Batch) -> None:
         data = cast("ArtifactPublished", batch.events[row.seq - batch.expected - 1].data)
         seen = Audience(row.visible_at, row.policy, row.names)
-        kept = _Kept(row.created_at, row.run, row.seq, row, data, seen)
+        kept = _Entry(row.created_at, row.run, row.seq, row, data, seen)
         board = row.app, row.board
         insort(self._boards.setdefault(board, []), kept)
         insort(self._correlations.setdefault((*board, row.correlation), []), kept)
         insort(self._ids.setdefault((*board, row.id), []), kept)
 
-    def _candidates(self, query: ArtifactQuery) -> Iterator[_Kept]:
+    def _candidates(self, query: ArtifactQuery) -> Iterator[_Entry]:
         """Yield artifacts that may be meant, in order; as few as can be told at once."""
         board = query.app, query.board
         if query.ids is not None:
@@ -136,7 +136,7 @@ class MemoryBoard:
         return iter(found) if query.order == "created_at" else reversed(found)
 
 
-def _fits(kept: _Kept, query: ArtifactQuery) -> bool:
+def _matches(kept: _Entry, query: ArtifactQuery) -> bool:
     row, reader = kept.row, query.reader
     return (
         (reader is None or may_see(kept.seen, reader, query.now))
@@ -153,7 +153,7 @@ def _fits(kept: _Kept, query: ArtifactQuery) -> bool:
     )
 
 
-def _stored(kept: _Kept) -> StoredArtifact:
+def _to_stored(kept: _Entry) -> StoredArtifact:
     row, data = kept.row, kept.data
     artifact = Artifact(
         id=row.id,
@@ -168,7 +168,7 @@ def _stored(kept: _Kept) -> StoredArtifact:
     return StoredArtifact(artifact, kept.seen, row.run, row.seq, data.version)
 
 
-def _without(index: dict[K, list[_Kept]], runs: Collection[RunKey]) -> dict[K, list[_Kept]]:
+def _without_runs(index: dict[K, list[_Entry]], runs: Collection[RunKey]) -> dict[K, list[_Entry]]:
     left = {
         key: [entry for entry in kept if (entry.row.app, entry.run) not in runs]
         for key, kept in index.items()

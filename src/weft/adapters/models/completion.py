@@ -9,18 +9,20 @@ from annotated_types import MinLen
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from weft.adapters.models.faults import provider_fault
+from weft.adapters.models.faults import provider_error
 from weft.adapters.models.json_objects import as_object
 from weft.engine.events import CUT, NO_USAGE, ToolRequest, Usage
 from weft.errors import ModelError
 from weft.findings import Json
 from weft.ports.model import ModelReply, ModelRequest
 
-#: How much of what a provider sent a message quotes.
+#: How many bytes of a response an error quotes.
 QUOTED: Final = 300
 
-#: How providers call it that a reply was simply done, or goes on with tools.
-_ORDINARY: Final = frozenset({"stop", "end_turn", "tool_calls", "tool_call", "function_call"})
+#: The finish reasons of a complete reply, with or without tool calls.
+_NORMAL_FINISHES: Final = frozenset(
+    {"stop", "end_turn", "tool_calls", "tool_call", "function_call"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class _Choice:
 
 @dataclass(frozen=True, slots=True)
 class _Completion:
-    """The part of a completion that is read; what else there is does not matter."""
+    """The fields of a completion that are read; all others are ignored."""
 
     choices: Annotated[list[_Choice], MinLen(1)]
     model: str | None = None
@@ -59,7 +61,7 @@ class _Completion:
 
 _COMPLETION: Final = TypeAdapter(_Completion)
 
-#: A tool call as it came: identity (perhaps none), tool, arguments.
+#: A tool call as received: id (may be empty), tool, arguments.
 RawCall = tuple[str, str, str | dict[str, Any]]
 
 
@@ -68,7 +70,7 @@ def read_completion(raw: bytes, request: ModelRequest) -> ModelReply:
     try:
         whole = _COMPLETION.validate_json(raw)
     except ValidationError as error:
-        raise malformed(error, raw) from None
+        raise malformed_reply(error, raw) from None
     choice = whole.choices[0]
     message = choice.message
     calls = [
@@ -85,8 +87,8 @@ def read_completion(raw: bytes, request: ModelRequest) -> ModelReply:
     )
 
 
-def malformed(error: ValidationError, raw: bytes) -> ModelError:
-    """Say what is wrong with something a provider sent; another attempt may bring a better one."""
+def malformed_reply(error: ValidationError, raw: bytes) -> ModelError:
+    """Return the error of an invalid response; a retry may help."""
     first = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     start = raw[:QUOTED].decode("utf-8", "replace").strip()
@@ -108,36 +110,36 @@ def make_reply(
     model: str,
 ) -> ModelReply:
     if finish == "content_filter" and not text and not calls:
-        raise ModelError("the provider's content filter withheld the reply: change what is asked")
+        raise ModelError("the provider's content filter withheld the reply: change the prompt")
     return ModelReply(
         text=text,
         tool_requests=tool_requests(calls, request.key, finish) if calls else (),
         usage=_read_usage(usage),
         model=model,
-        finish=unusual(finish),
+        finish=unusual_finish(finish),
     )
 
 
-def unusual(finish: str | None) -> str:
-    """Return why a reply ends where it ends, unless it was simply done."""
-    return "" if finish is None or finish in _ORDINARY else finish
+def unusual_finish(finish: str | None) -> str:
+    """Return the finish reason, unless the reply is complete."""
+    return "" if finish is None or finish in _NORMAL_FINISHES else finish
 
 
 def tool_requests(
     calls: Sequence[RawCall], key: str, finish: str | None
 ) -> tuple[ToolRequest, ...]:
-    """Read the tool calls; one without an identity of its own is given one."""
+    """Read the tool calls; one without an id of its own gets one."""
     requests: dict[str, ToolRequest] = {}
     for at, (given, tool, arguments) in enumerate(calls):
         id_ = given
         if not id_ or id_ in requests:
             id_ = f"call_{re.sub('[^A-Za-z0-9]', '_', key)}_{at}"
-        requests[id_] = ToolRequest(id_, tool, _arguments(tool, arguments, finish))
+        requests[id_] = ToolRequest(id_, tool, _parse_arguments(tool, arguments, finish))
     return tuple(requests.values())
 
 
-def _arguments(tool: str, given: str | dict[str, Any], finish: str | None) -> dict[str, Any]:
-    """Read arguments; providers send none at all for a tool that takes none."""
+def _parse_arguments(tool: str, given: str | dict[str, Any], finish: str | None) -> dict[str, Any]:
+    """Parse arguments; providers may send an empty text for a tool without parameters."""
     if isinstance(given, dict):
         return given
     try:
@@ -148,28 +150,28 @@ def _arguments(tool: str, given: str | dict[str, Any], finish: str | None) -> di
         fields = as_object(value)
         if fields is not None:
             return fields
-        fault = "they are no JSON object"
+        fault = "they are not a JSON object"
     raise ModelError(
         f"the arguments for {tool} cannot be read: {fault}. They begin: {given[:QUOTED]!r}. "
-        "If that goes on, use a model that calls tools more reliably.",
+        "If it happens again, use a model that calls tools more reliably.",
         retryable=True,
     )
 
 
 def _read_usage(usage: Json) -> Usage:
-    """Return what a call took as far as the provider says it understandably."""
+    """Return the usage as far as the provider reports it."""
     fields = as_object(usage)
     if fields is None:
         return NO_USAGE
     details = as_object(fields.get("prompt_tokens_details")) or {}
     return Usage(
-        input_tokens=_count(fields.get("prompt_tokens")),
-        output_tokens=_count(fields.get("completion_tokens")),
-        cached_tokens=_count(details.get("cached_tokens")),
+        input_tokens=_token_count(fields.get("prompt_tokens")),
+        output_tokens=_token_count(fields.get("completion_tokens")),
+        cached_tokens=_token_count(details.get("cached_tokens")),
     )
 
 
-def _count(value: Json) -> int | None:
+def _token_count(value: Json) -> int | None:
     return value if type(value) is int and value >= 0 else None
 
 
@@ -213,7 +215,7 @@ _NO_FUNCTION: Final = _FunctionPart()
 
 
 class _OpenCall:
-    """A tool call whose arguments are still coming."""
+    """A tool call whose arguments are still being received."""
 
     def __init__(self) -> None:
         self.id = ""
@@ -222,13 +224,13 @@ class _OpenCall:
 
 
 class StreamReader:
-    """Takes bytes as they come, passes text on, and makes a reply of all of it."""
+    """Reads a streamed completion: passes text on, and builds the reply."""
 
     def __init__(self, request: ModelRequest, on_text: Callable[[str], None]) -> None:
         self.done = False
         self._request = request
         self._on_text = on_text
-        self._rest: list[bytes] = []
+        self._buffer: list[bytes] = []
         self._text: list[str] = []
         self._calls: dict[int, _OpenCall] = {}
         self._finish: str | None = None
@@ -236,25 +238,25 @@ class StreamReader:
         self._model = ""
 
     def feed(self, data: bytes) -> None:
-        """Take bytes; a line that is not whole yet waits for the next ones.
+        """Process bytes; an incomplete line waits for the next ones.
 
-        Every `data` line is one event here: no provider spreads an event over several lines.
+        Every `data` line is one event: no provider splits an event over several lines.
         """
-        self._rest.append(data)
+        self._buffer.append(data)
         if b"\n" not in data:
             return
-        *lines, rest = b"".join(self._rest).split(b"\n")
-        self._rest = [rest]
+        *lines, rest = b"".join(self._buffer).split(b"\n")
+        self._buffer = [rest]
         for line in lines:
             if line.startswith(b"data:") and not self.done:
-                self._event(line[5:].strip())
+                self._on_event(line[5:].strip())
 
     def reply(self) -> ModelReply:
-        """Return the reply; raises ModelError if the stream ended before it was whole."""
+        """Return the reply; raises ModelError if the stream ended early."""
         if not self.done and self._finish is None:
             raise ModelError(
-                "the stream of the reply was cut before its end. If that goes on, something "
-                "between here and the provider gives up too early.",
+                "the stream of the reply ended early. If it happens again, something "
+                "between here and the provider closes connections too early.",
                 retryable=True,
             )
         ordered = [self._calls[at] for at in sorted(self._calls)]
@@ -267,31 +269,31 @@ class StreamReader:
             model=self._model,
         )
 
-    def _event(self, raw: bytes) -> None:
+    def _on_event(self, raw: bytes) -> None:
         if raw == b"[DONE]":
             self.done = True
             return
         try:
             chunk = _CHUNK.validate_json(raw)
         except ValidationError as error:
-            raise malformed(error, raw) from None
+            raise malformed_reply(error, raw) from None
         if chunk.error:
-            raise provider_fault(raw)
+            raise provider_error(raw)
         self._model = chunk.model or self._model
         self._usage = chunk.usage or self._usage
         for choice in (chunk.choices or ())[:1]:
             self._finish = choice.finish_reason or self._finish
-            self._delta(choice.delta or _NO_DELTA)
+            self._on_delta(choice.delta or _NO_DELTA)
 
-    def _delta(self, delta: _Delta) -> None:
+    def _on_delta(self, delta: _Delta) -> None:
         text = delta.content or delta.refusal or ""
         self._text.append(text)
-        self._on_text(text)  # Without words it tells that the model is at work on something else.
+        self._on_text(text)  # Empty: the model produces something else.
         for piece in delta.tool_calls or ():
-            self._call(piece)
+            self._on_call_part(piece)
 
-    def _call(self, piece: _CallPart) -> None:
-        """Add a piece to its call; without an index it belongs to the last, unless it names one."""
+    def _on_call_part(self, piece: _CallPart) -> None:
+        """Add a part to its call; without an index it belongs to the last one, unless named."""
         function = piece.function or _NO_FUNCTION
         name = function.name or ""
         index = piece.index

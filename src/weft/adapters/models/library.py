@@ -27,14 +27,14 @@ from pydantic_ai.settings import ModelSettings as LibrarySettings
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
-from weft.adapters.models.completion import RawCall, tool_requests, unusual
+from weft.adapters.models.completion import RawCall, tool_requests, unusual_finish
 from weft.adapters.models.strict_schema import strict_schema
 from weft.engine.events import NO_USAGE, Usage
 from weft.errors import ModelError
 from weft.ports.model import ChatMessage, ModelReply, ModelRequest
 from weft.spec.agents import ModelSettings
 
-#: How the library calls what has another name here.
+#: The library's names of settings that have another name here.
 _NAMES: Final = {"stop": "stop_sequences", "reasoning_effort": "thinking"}
 
 #: Models of these profiles take neither temperature nor top_p.
@@ -53,7 +53,7 @@ def library_settings(
     """
     if settings is None:
         return None
-    refused = list(_refused(model, settings))
+    refused = list(_unsupported_settings(model, settings))
     if refused:
         raise ModelError(
             f"{model.model_name} does not take {', '.join(refused)}: "
@@ -67,19 +67,19 @@ def library_settings(
     return cast("LibrarySettings", made)
 
 
-def _refused(model: AnyModel[Any], settings: ModelSettings) -> Iterator[str]:
+def _unsupported_settings(model: AnyModel[Any], settings: ModelSettings) -> Iterator[str]:
     profile = cast("Mapping[str, object]", model.profile)
     not_sent: set[str] = set(model.unsupported_settings)
     if any(profile.get(flag) for flag in _NO_SAMPLING):
         not_sent |= {"temperature", "top_p"}
-    if not _thinks_as_told(model.system, profile, settings.reasoning_effort):
+    if not _supports_effort(model.system, profile, settings.reasoning_effort):
         not_sent.add("thinking")
     for name, value in settings:
         if value is not None and _NAMES.get(name, name) in not_sent:
             yield name
 
 
-def _thinks_as_told(system: str, profile: Mapping[str, object], effort: str | None) -> bool:
+def _supports_effort(system: str, profile: Mapping[str, object], effort: str | None) -> bool:
     # Two providers have models that think and are sent no effort.
     if system == "bedrock" and not profile.get("bedrock_thinking_variant"):
         return False
@@ -88,25 +88,25 @@ def _thinks_as_told(system: str, profile: Mapping[str, object], effort: str | No
     return bool(profile.get("supports_thinking"))
 
 
-#: The tool through which a model without structured output of its own gives it.
+#: The tool by which a model without native structured output returns it.
 _OUTPUT_TOOL: Final = "final_result"
 
-#: What may pass. Anything with a status is judged by that.
-_PASSING: Final = (
+#: Errors after which a retry may help; errors with a status are decided by the status.
+_TRANSIENT_ERRORS: Final = (
     exceptions.ModelRateLimitError,
     exceptions.ModelUnavailableError,
     exceptions.ModelServerError,
     exceptions.ModelConnectionError,
     exceptions.ModelRequestTimeout,
 )
-_PASSING_STATUS: Final = frozenset({408, 409, 425, 429})
+_TRANSIENT_STATUS: Final = frozenset({408, 409, 425, 429})
 
-#: What an agent hears that speaks first: these providers refuse to answer to nothing.
+#: The message to an agent that speaks first: these providers refuse an empty conversation.
 _BEGIN: Final = "Begin."
 
 
 class LibraryModel:
-    """One model of a provider, opened with its first call. Close it when all is done."""
+    """One model of a provider, opened with its first call. Close it."""
 
     def __init__(self, model: AnyModel[Any], *, secrets: Sequence[str] = ()) -> None:
         self._model = model
@@ -116,11 +116,11 @@ class LibraryModel:
     async def reply(
         self, request: ModelRequest, on_text: Callable[[str], None] | None = None
     ) -> ModelReply:
-        """Ask the model; with `on_text`, its words are passed on as they come."""
-        messages, parameters = as_messages(request.messages), _parameters(request)
+        """Call the model; `on_text` receives the text as it arrives."""
+        messages, parameters = as_messages(request.messages), _request_parameters(request)
         settings = library_settings(self._model, request.settings)
         try:
-            await self._ready()
+            await self._open_once()
             if on_text is None:
                 whole = await model_request(
                     self._model,
@@ -129,22 +129,22 @@ class LibraryModel:
                     model_request_parameters=parameters,
                 )
             else:
-                whole = await self._streamed(messages, settings, parameters, on_text)
+                whole = await self._stream(messages, settings, parameters, on_text)
         except (exceptions.AgentRunError, exceptions.UserError) as error:
-            raise self._fault(error) from error
-        return _reply(whole, request)
+            raise self._to_model_error(error) from error
+        return _to_reply(whole, request)
 
     async def close(self) -> None:
         if self._open:
             self._open = False
             await self._model.__aexit__(None, None, None)
 
-    async def _ready(self) -> None:
+    async def _open_once(self) -> None:
         if not self._open:
             self._open = True
             await self._model.__aenter__()
 
-    async def _streamed(
+    async def _stream(
         self,
         messages: list[ModelMessage],
         settings: LibrarySettings | None,
@@ -164,29 +164,29 @@ class LibraryModel:
                     case PartDeltaEvent(delta=TextPartDelta(content_delta=text)) if text:
                         on_text(text)
                     case _:
-                        on_text("")  # The model is at work on something else than words.
+                        on_text("")  # The model produces something other than text.
             return stream.get()
 
-    def _fault(self, error: exceptions.AgentRunError | exceptions.UserError) -> ModelError:
-        """Say what the provider said, without what is secret."""
+    def _to_model_error(self, error: exceptions.AgentRunError | exceptions.UserError) -> ModelError:
+        """Return the provider's error without secrets."""
         text = f"{self._model.model_name}: {error}"
         for secret in self._secrets:
             text = text.replace(secret, "(key)")
         after = error.retry_after if isinstance(error, exceptions.ModelAPIError) else None
-        return ModelError(text, retryable=_may_pass(error), after_seconds=after)
+        return ModelError(text, retryable=_is_transient(error), after_seconds=after)
 
 
-def _may_pass(error: exceptions.AgentRunError | exceptions.UserError) -> bool:
+def _is_transient(error: exceptions.AgentRunError | exceptions.UserError) -> bool:
     if isinstance(error, exceptions.ModelQuotaExceededError | exceptions.ContentFilterError):
         return False
     if isinstance(error, exceptions.ModelHTTPError):
-        return error.status_code in _PASSING_STATUS or error.status_code >= 500
-    # What a model should not have sent may be better next time.
-    return isinstance(error, (*_PASSING, exceptions.UnexpectedModelBehavior))
+        return error.status_code in _TRANSIENT_STATUS or error.status_code >= 500
+    # An invalid reply may be valid next time.
+    return isinstance(error, (*_TRANSIENT_ERRORS, exceptions.UnexpectedModelBehavior))
 
 
-def _parameters(request: ModelRequest) -> ModelRequestParameters:
-    """Describe tools and output; how the output is asked for, the library knows for each model."""
+def _request_parameters(request: ModelRequest) -> ModelRequestParameters:
+    """Describe tools and output; the library knows how each model is asked for the output."""
     tools = [
         ToolDefinition(
             name=tool.name, parameters_json_schema=tool.parameters, description=tool.description
@@ -211,7 +211,7 @@ def _parameters(request: ModelRequest) -> ModelRequestParameters:
     )
 
 
-def _reply(whole: ModelResponse, request: ModelRequest) -> ModelReply:
+def _to_reply(whole: ModelResponse, request: ModelRequest) -> ModelReply:
     texts = [part.content for part in whole.parts if isinstance(part, TextPart)]
     calls: list[RawCall] = []
     for part in whole.parts:
@@ -225,13 +225,13 @@ def _reply(whole: ModelResponse, request: ModelRequest) -> ModelReply:
     return ModelReply(
         text="".join(texts),
         tool_requests=tool_requests(calls, request.key, whole.finish_reason),
-        usage=_usage(whole),
+        usage=_read_usage(whole),
         model=whole.model_name or "",
-        finish=unusual(whole.finish_reason),
+        finish=unusual_finish(whole.finish_reason),
     )
 
 
-def _usage(whole: ModelResponse) -> Usage:
+def _read_usage(whole: ModelResponse) -> Usage:
     usage = whole.usage
     if usage.unmeasured_requests or not usage.has_values():
         return NO_USAGE
@@ -239,18 +239,18 @@ def _usage(whole: ModelResponse) -> Usage:
 
 
 def as_messages(messages: Sequence[ChatMessage]) -> list[ModelMessage]:
-    """Translate a conversation; what is said to the model between two replies goes together."""
+    """Translate a conversation; messages between two replies become one request."""
     translated: list[ModelMessage] = []
     waiting: list[ModelRequestPart] = []
     tools: dict[str, str] = {}
     for message in messages:
         if message["role"] != "assistant":
-            waiting.append(_heard(message, tools))
+            waiting.append(_incoming_part(message, tools))
             continue
         if waiting:
             translated.append(RequestMessage(parts=waiting))
             waiting = []
-        translated.append(ModelResponse(parts=_spoken(message)))
+        translated.append(ModelResponse(parts=_reply_parts(message)))
         for call in message.get("tool_calls", ()):
             tools[call["id"]] = call["function"]["name"]
     if not any(message["role"] != "system" for message in messages):
@@ -260,7 +260,7 @@ def as_messages(messages: Sequence[ChatMessage]) -> list[ModelMessage]:
     return translated
 
 
-def _heard(message: ChatMessage, tools: dict[str, str]) -> ModelRequestPart:
+def _incoming_part(message: ChatMessage, tools: dict[str, str]) -> ModelRequestPart:
     content = message["content"] or ""
     match message["role"]:
         case "system":
@@ -272,7 +272,7 @@ def _heard(message: ChatMessage, tools: dict[str, str]) -> ModelRequestPart:
             return UserPromptPart(content)
 
 
-def _spoken(message: ChatMessage) -> list[ModelResponsePart]:
+def _reply_parts(message: ChatMessage) -> list[ModelResponsePart]:
     parts: list[ModelResponsePart] = []
     if message["content"]:
         parts.append(TextPart(message["content"]))

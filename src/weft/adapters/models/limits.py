@@ -12,26 +12,26 @@ from weft.ports.model import Model, ModelReply, ModelRequest
 
 OnText = Callable[[str], None]
 
-#: Beyond this a wait is as long as it gets, and powers of two grow past what a number holds.
-_MOST_DOUBLINGS: Final = 30
+#: More doublings do not make a wait longer, and would overflow.
+_MAX_DOUBLINGS: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how long to try. Waits double from the first to the longest."""
+    """Attempts and waits of a call. Waits double from the first to the longest."""
 
     attempts: int = 4
     first_wait: float = 0.5
     longest_wait: float = 30.0
-    #: No attempt begins so many seconds after the first.
+    #: No attempt begins later than this many seconds after the first.
     deadline: float = 300.0
 
     def wait_before(self, attempt: int, draw: float) -> float:
         """Return the seconds before an attempt, 2 being the first repetition.
 
-        Half of it is chance, so that those who failed together do not come back together.
+        Half of it is random, so that callers that failed together do not retry together.
         """
-        doublings = min(attempt - 2, _MOST_DOUBLINGS)
+        doublings = min(attempt - 2, _MAX_DOUBLINGS)
         full = min(self.longest_wait, self.first_wait * 2.0**doublings)
         return full / 2 + full / 2 * draw
 
@@ -102,16 +102,16 @@ def _final_error(
 
 
 class WithFallback:
-    """Asks another model when the first gave no answer, whatever the reason; the reply tells it."""
+    """Calls another model when the first one fails; the reply names the first and its error."""
 
     def __init__(self, model: Model, fallback: Model, *, name: str) -> None:
         self._model = model
         self._fallback = fallback
-        #: What the first model is called.
+        #: The name of the first model.
         self._name = name
 
     async def reply(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
-        """Return the answer of the first model, or else that of the second."""
+        """Return the reply of the first model, or else of the second."""
         listener = Listener(on_text)
         try:
             return await self._model.reply(request, listener.ear())
@@ -129,29 +129,29 @@ class WithFallback:
             )
 
     def _retries(self, first: ModelError, then: tuple[str, ...]) -> tuple[str, ...]:
-        """Put the attempts of both models one after the other; those of the first bear its name."""
+        """Return the attempts of both models; those of the first with its name."""
         return (*(f"{self._name}, {line}" for line in first.retries), *then)
 
 
 class Listener:
-    """Passes pieces of text on, of one attempt only.
+    """Passes on the text of one attempt only.
 
-    Who has heard the beginning of one answer must not be told another one: from the second attempt
-    on only the whole reply counts.
+    A reader that got the start of one reply must not get another one: from the second attempt
+    on, only the whole reply counts.
     """
 
     def __init__(self, on_text: OnText | None) -> None:
         self._on_text = on_text
-        self._heard = False
+        self._started = False
 
     def ear(self) -> OnText | None:
-        """Return what an attempt may speak to, or None if something was heard before."""
+        """Return the callback of an attempt, or None if an earlier attempt has sent text."""
         on_text = self._on_text
-        if on_text is None or self._heard:
+        if on_text is None or self._started:
             return None
 
         def hear(text: str) -> None:
-            self._heard = True
+            self._started = True
             on_text(text)
 
         return hear
@@ -164,15 +164,15 @@ def _counted(error: ModelError, text: str, attempts: int, retries: tuple[str, ..
     return whole
 
 
-#: By which part of its length a time limit may come early.
-_GRAIN: Final = 0.05
+#: The share of a time limit by which it may expire early.
+_EARLY_SHARE: Final = 0.05
 
 
 class TimeLimited:
-    """Gives up on a model that is silent for too long.
+    """Ends a call with an error after too long a silence.
 
-    The time counts until the whole reply; where it is streamed, it counts anew with every piece, be
-    it without words.
+    The limit applies to the whole reply; of a streamed reply, it restarts with every piece, even
+    without text.
     """
 
     def __init__(self, model: Model, *, name: str, seconds: float) -> None:
@@ -183,7 +183,7 @@ class TimeLimited:
     async def reply(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
         try:
             async with asyncio.timeout(self._seconds) as limit:
-                return await self._model.reply(request, self._extending(limit, on_text))
+                return await self._model.reply(request, self._extend_with_text(limit, on_text))
         except TimeoutError as error:
             raise ModelError(
                 f"no answer from {self._name} within {self._seconds:g} s. Try again later, allow "
@@ -191,17 +191,17 @@ class TimeLimited:
                 retryable=True,
             ) from error
 
-    def _extending(self, limit: asyncio.Timeout, on_text: OnText | None) -> OnText | None:
+    def _extend_with_text(self, limit: asyncio.Timeout, on_text: OnText | None) -> OnText | None:
         if on_text is None:
             return None
         time = asyncio.get_running_loop().time
         renewed = time()
 
         def heard(text: str) -> None:
-            # Words come by the hundred: the timer is set anew for a few of them only.
+            # Pieces come by the hundred: the timer is restarted for a few of them only.
             nonlocal renewed
             now = time()
-            if now - renewed > self._seconds * _GRAIN:
+            if now - renewed > self._seconds * _EARLY_SHARE:
                 renewed = now
                 limit.reschedule(now + self._seconds)
             if text:
@@ -211,12 +211,12 @@ class TimeLimited:
 
 
 class Limited:
-    """Lets only so many calls of a model run at once; the others wait their turn."""
+    """Limits the concurrent calls of a model; further calls wait."""
 
     def __init__(self, model: Model, *, at_once: int) -> None:
         self._model = model
-        self._places = asyncio.Semaphore(at_once)
+        self._slots = asyncio.Semaphore(at_once)
 
     async def reply(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
-        async with self._places:
+        async with self._slots:
             return await self._model.reply(request, on_text)

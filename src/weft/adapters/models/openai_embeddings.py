@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import ClientError
 from pydantic_core import from_json, to_json
 
-from weft.adapters.models.faults import status_fault
+from weft.adapters.models.faults import status_error
 from weft.adapters.models.json_objects import as_object
 from weft.adapters.models.limits import RetryPolicy
 from weft.adapters.models.openai_http import Connections, Endpoint
@@ -19,12 +19,12 @@ from weft.ports.retrieval import require_texts
 if TYPE_CHECKING:
     from weft.ports.retrieval import Vectors
 
-#: How many texts one request has at most.
+#: The most texts of one request.
 MOST_TEXTS: Final = 64
 
 
 class HttpEmbedder:
-    """One embedding model of an endpoint. Waits and tries again where that may help."""
+    """One embedding model of an endpoint, with retries."""
 
     def __init__(
         self,
@@ -51,23 +51,23 @@ class HttpEmbedder:
 
         require_texts(texts)
         parts = [
-            await self._retried(list(texts[at : at + MOST_TEXTS]))
+            await self._embed_with_retries(list(texts[at : at + MOST_TEXTS]))
             for at in range(0, len(texts), MOST_TEXTS)
         ]
         found = np.asarray([row for part in parts for row in part], np.float32)
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
         if not np.isfinite(lengths).all() or not lengths.all():
-            raise RetrievalError(f"{self.name} answered with a vector that has no direction")
+            raise RetrievalError(f"{self.name} returned a vector of length zero")
         return found / lengths
 
     async def close(self) -> None:
         await self._connections.close()
 
-    async def _retried(self, texts: list[str]) -> list[list[float]]:
+    async def _embed_with_retries(self, texts: list[str]) -> list[list[float]]:
         attempt = 1
         while True:
             try:
-                return await self._asked(texts)
+                return await self._request(texts)
             except RetrievalError as error:
                 attempt += 1
                 if not error.retryable or attempt > self._policy.attempts:
@@ -76,7 +76,7 @@ class HttpEmbedder:
                 wait = max(wait, error.after_seconds or 0.0)
             await self._clock.sleep_until(round(self._clock.now() + wait * 1000))
 
-    async def _asked(self, texts: list[str]) -> list[list[float]]:
+    async def _request(self, texts: list[str]) -> list[list[float]]:
         body = to_json({"model": self._model, "input": texts, "encoding_format": "float"})
         session = self._connections.session()
         try:
@@ -88,7 +88,9 @@ class HttpEmbedder:
             ):
                 raw = await response.read()
                 if response.status != 200:
-                    raise self._refused(status_fault(response.status, response.headers, raw))
+                    raise self._to_retrieval_error(
+                        status_error(response.status, response.headers, raw)
+                    )
         except TimeoutError as error:
             fault = f"{self.name} gave no answer in {self._seconds:g} seconds"
             raise RetrievalError(fault, retryable=True) from error
@@ -96,9 +98,9 @@ class HttpEmbedder:
             fault = f"{self.name}: no connection: {error}"
             hint = "start the server, or correct its address"
             raise RetrievalError(fault, hint=hint, retryable=True) from error
-        return self._vectors(raw, len(texts))
+        return self._parse_vectors(raw, len(texts))
 
-    def _refused(self, fault: ModelError) -> RetrievalError:
+    def _to_retrieval_error(self, fault: ModelError) -> RetrievalError:
         text = f"{self.name}: {fault}"
         return RetrievalError(
             text.replace(self._key, "(key)") if self._key else text,
@@ -106,16 +108,14 @@ class HttpEmbedder:
             after_seconds=fault.after_seconds,
         )
 
-    def _vectors(self, raw: bytes, count: int) -> list[list[float]]:
+    def _parse_vectors(self, raw: bytes, count: int) -> list[list[float]]:
         """Read the vectors of an answer, in the order of the texts."""
         try:
             body: Any = as_object(from_json(raw)) or {}
             rows: list[Any] = sorted(body["data"], key=lambda row: row["index"])
             found: list[list[float]] = [[float(n) for n in row["embedding"]] for row in rows]
         except (ValueError, KeyError, TypeError) as error:
-            raise RetrievalError(
-                f"{self.name} answered with something else than vectors"
-            ) from error
+            raise RetrievalError(f"{self.name} returned something other than vectors") from error
         if len(found) != count or len({len(vector) for vector in found}) != 1:
             raise RetrievalError(
                 f"{self.name} answered with {len(found)} vectors of unequal length or number, "

@@ -1,6 +1,6 @@
-"""Models behind any endpoint that speaks chat completions: OpenAI's own and all its likenesses.
+"""Models behind any endpoint with chat completions: OpenAI and compatible servers.
 
-This is the hot path of every run, hence a client of our own: what stays the same is encoded once,
+This is the hot path of every run, hence our own client: constant parts are encoded once,
 and one pool of connections serves all models.
 """
 
@@ -28,7 +28,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from yarl import URL
 
 from weft.adapters.models.completion import StreamReader, read_completion
-from weft.adapters.models.faults import provider_fault, status_fault
+from weft.adapters.models.faults import provider_error, status_error
 from weft.adapters.models.strict_schema import strict_schema
 from weft.errors import ModelError, UsageError
 from weft.ports.model import ModelReply, ModelRequest, OutputSchema, ToolSchema
@@ -37,23 +37,23 @@ from weft.spec.agents import ModelSettings
 #: A reply longer than this is not a reply.
 MOST_BYTES: Final = 32 * 1024 * 1024
 
-#: aiohttp sends larger bodies piece by piece if they come as a file.
-_WHOLE_BYTES: Final = 1024 * 1024
+#: aiohttp sends larger bodies in pieces if they are passed as a file.
+_SINGLE_PIECE_BYTES: Final = 1024 * 1024
 
 #: How long the end of a stream may take after its last event.
-_LINGER_SECONDS: Final = 1.0
+_DRAIN_SECONDS: Final = 1.0
 
-#: Faults of the connection that will be the same next time.
-_LASTING: Final = (InvalidURL, ClientConnectorCertificateError, ClientSSLError)
+#: Connection errors that a retry does not solve.
+_PERMANENT_ERRORS: Final = (InvalidURL, ClientConnectorCertificateError, ClientSSLError)
 
-#: Seconds in which a connection must stand; how long the answer may take is another's matter.
+#: Seconds to connect; the time for the answer is limited elsewhere.
 CONNECT_SECONDS: Final = 15.0
 
-#: How many sets of tools and outputs one model is asked with before the encoded ones are dropped.
+#: How many encoded sets of tools and outputs are cached for a model.
 MOST_TAILS: Final = 512
 
-#: What is encoded once: the tools and the output, kept so that their identities stay theirs.
-_Tail = tuple[tuple[ToolSchema, ...], OutputSchema | None, bytes]
+#: Tools and output with their encoding; they are referenced so that their ids stay unique.
+_EncodedTail = tuple[tuple[ToolSchema, ...], OutputSchema | None, bytes]
 
 
 class Connections:
@@ -63,9 +63,9 @@ class Connections:
         self._session: ClientSession | None = None
 
     def session(self) -> ClientSession:
-        """Return the pool; needs a running event loop the first time."""
+        """Return the session; the first call needs a running event loop."""
         if self._session is None:
-            # How many calls run at once is limited per model, not per pool. Cookies are refused:
+            # Concurrent calls are limited per model, not per pool. Cookies are refused:
             # no model server needs them, and looking them up costs something in every call.
             self._session = ClientSession(
                 connector=TCPConnector(limit=0, keepalive_timeout=60, ttl_dns_cache=300),
@@ -75,7 +75,7 @@ class Connections:
         return self._session
 
     async def close(self) -> None:
-        """Let go of every connection; the pool may be used again, on another event loop too."""
+        """Close every connection; the pool may be used again, also on another event loop."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -87,7 +87,7 @@ class BodyWriter:
     def __init__(self, model: str, limit_key: str) -> None:
         self._head = b'{"model":' + to_json(model) + b',"messages":'
         self._limit_key = limit_key
-        self._tails: dict[tuple[int, int, bool], _Tail] = {}
+        self._tails: dict[tuple[int, int, bool], _EncodedTail] = {}
 
     def body(self, request: ModelRequest, *, stream: bool) -> bytes:
         try:
@@ -98,7 +98,7 @@ class BodyWriter:
         return b"".join((self._head, messages, settings, self._tail(request, stream=stream)))
 
     def _settings(self, settings: ModelSettings) -> bytes:
-        """Return what stands between messages and tail. It is not kept: a seed may be a run's."""
+        """Return the settings as JSON. They are not cached: a seed may belong to one run."""
         fields: dict[str, Any] = {name: value for name, value in settings if value is not None}
         if settings.max_tokens is not None:
             fields[self._limit_key] = fields.pop("max_tokens")
@@ -106,10 +106,10 @@ class BodyWriter:
         return b"," + to_json(fields)[1:-1] if fields else b""
 
     def _tail(self, request: ModelRequest, *, stream: bool) -> bytes:
-        """Return all that follows the messages: the same for every call of an agent.
+        """Return everything after the messages: the same for every call of an agent.
 
-        Schemas cannot be hashed cheaply, so they are known by identity: whoever asks with the same
-        objects each time pays for encoding them once.
+        Schemas cannot be hashed cheaply, so they are cached by identity: callers that pass the same
+        objects each time pay for encoding them once.
         """
         key = (id(request.tools), id(request.output), stream)
         known = self._tails.get(key)
@@ -123,16 +123,16 @@ class BodyWriter:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where models are asked, and with which key; the key is never shown."""
+    """The address of a model server and its key, which is never shown."""
 
     base_url: str
     key: str | None = field(default=None, repr=False)
     key_header: str = "Authorization"
-    #: What it calls the most tokens that a reply may have.
+    #: The provider's name for the token limit of a reply.
     limit_key: str = "max_tokens"
 
     def url(self, ending: str = "/chat/completions") -> URL:
-        """Return where completions, or others, are asked for; a query of the base URL stays."""
+        """Return the URL of an operation; a query of the base URL is preserved."""
         try:
             base = URL(self.base_url)
         except ValueError:
@@ -150,7 +150,7 @@ class Endpoint:
         if self.key is not None:
             if not (self.key.isascii() and self.key.isprintable()):
                 raise UsageError(
-                    f"the key for {self.base_url} has characters no key has",
+                    f"the key for {self.base_url} has characters that no key may have",
                     hint="copy it again, without spaces and line ends",
                 )
             bearer = self.key_header == "Authorization"
@@ -173,9 +173,9 @@ class ChatModel:
     async def reply(
         self, request: ModelRequest, on_text: Callable[[str], None] | None = None
     ) -> ModelReply:
-        """Ask the model; with `on_text`, its words are passed on as they come."""
+        """Call the model; `on_text` receives the text as it arrives."""
         body = self._bodies.body(request, stream=on_text is not None)
-        data = body if len(body) < _WHOLE_BYTES else BytesIO(body)
+        data = body if len(body) < _SINGLE_PIECE_BYTES else BytesIO(body)
         session = self._connections.session()
         try:
             async with session.post(
@@ -183,18 +183,18 @@ class ChatModel:
             ) as response:
                 reply = await self._read(response, request, on_text)
         except ModelError as error:
-            raise self._named(error) from error
-        except _LASTING as error:
+            raise self._with_label(error) from error
+        except _PERMANENT_ERRORS as error:
             fault = f"no connection: {error}. Check the base URL."
-            raise self._named(ModelError(fault)) from error
+            raise self._with_label(ModelError(fault)) from error
         except ClientConnectorError as error:
             fault = f"no connection: {error.os_error.strerror or error}. Is the server running?"
-            raise self._named(ModelError(fault, retryable=True)) from error
+            raise self._with_label(ModelError(fault, retryable=True)) from error
         except (ClientError, OSError) as error:
             said = str(error) or type(error).__name__
             fault = f"the connection failed: {said}. Try again later, or name a fallback model."
-            raise self._named(ModelError(fault, retryable=True)) from error
-        # Not every server says which model has answered; it is then the one that was asked.
+            raise self._with_label(ModelError(fault, retryable=True)) from error
+        # Not every server names the model in its reply.
         return reply if reply.model else replace(reply, model=self._model)
 
     async def _read(
@@ -204,69 +204,69 @@ class ChatModel:
         on_text: Callable[[str], None] | None,
     ) -> ModelReply:
         if response.status != 200:
-            raw = await _whole(response)
-            raise status_fault(response.status, response.headers, raw)
+            raw = await _read_all(response)
+            raise status_error(response.status, response.headers, raw)
         if on_text is None:
-            return _completion(await _whole(response), request)
+            return _read_whole(await _read_all(response), request)
         if response.content_type == "text/event-stream":
-            return await _streamed(response, StreamReader(request, on_text))
-        # Not every server streams when asked to; then the text comes in one piece.
-        reply = _completion(await _whole(response), request)
+            return await _read_stream(response, StreamReader(request, on_text))
+        # Not every server supports streaming; then the text comes in one piece.
+        reply = _read_whole(await _read_all(response), request)
         if reply.text:
             on_text(reply.text)
         return reply
 
-    def _named(self, error: ModelError) -> ModelError:
-        """Say which model it was, and keep the key out of what a provider echoes."""
+    def _with_label(self, error: ModelError) -> ModelError:
+        """Add the model to an error, and mask the key if the provider echoes it."""
         text = f"{self._label}: {error}"
         if self._key:
             text = text.replace(self._key, "(key)")
         return ModelError(text, retryable=error.retryable, after_seconds=error.after_seconds)
 
 
-def _completion(raw: bytes, request: ModelRequest) -> ModelReply:
-    """Read a completion; some gateways answer 200 and put an error in its place."""
+def _read_whole(raw: bytes, request: ModelRequest) -> ModelReply:
+    """Read a completion; some gateways send an error with status 200."""
     if raw.startswith(b'{"error":'):
-        raise provider_fault(raw)
+        raise provider_error(raw)
     return read_completion(raw, request)
 
 
-async def _whole(response: ClientResponse) -> bytes:
-    """Read an answer to its end, but not one without end."""
+async def _read_all(response: ClientResponse) -> bytes:
+    """Read a whole body up to the size limit."""
     parts: list[bytes] = []
     size = 0
     async for part in response.content.iter_any():
         parts.append(part)
         size += len(part)
         if size > MOST_BYTES:
-            raise _endless()
+            raise _too_long_error()
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-async def _streamed(response: ClientResponse, reader: StreamReader) -> ModelReply:
+async def _read_stream(response: ClientResponse, reader: StreamReader) -> ModelReply:
     size = 0
     async for part in response.content.iter_any():
         size += len(part)
         if size > MOST_BYTES:
-            raise _endless()
+            raise _too_long_error()
         reader.feed(part)
         if reader.done:
-            await _let_end(response)
+            await _drain(response)
             break
     return reader.reply()
 
 
-async def _let_end(response: ClientResponse) -> None:
-    """Read what follows the last event: only then can the connection be used again.
+async def _drain(response: ClientResponse) -> None:
+    """Read to the end of the body: only then can the connection be reused.
 
-    The reply is whole: a server that is slow or clumsy here costs a connection and nothing else.
+    The reply is complete: a slow server costs a connection here and nothing else.
     """
     with suppress(TimeoutError, ClientError):
-        async with asyncio.timeout(_LINGER_SECONDS):
+        async with asyncio.timeout(_DRAIN_SECONDS):
             await response.read()
 
 
-def _endless() -> ModelError:
+def _too_long_error() -> ModelError:
     return ModelError(f"the reply is longer than {MOST_BYTES // 1024 // 1024} MiB")
 
 

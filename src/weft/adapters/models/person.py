@@ -14,7 +14,7 @@ Ask = Callable[[ModelRequest], Awaitable[ModelReply]]
 
 
 class PersonModel:
-    """Asks a person, in whatever way it is given, and looks at what comes back."""
+    """Lets a person reply, by the given function, and validates the reply."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
@@ -33,7 +33,7 @@ class PersonModel:
 
 
 def _fault(request: ModelRequest, reply: ModelReply) -> str | None:
-    """Say what is wrong with an answer: the form of it, for its content is judged by the run."""
+    """Return what is wrong with the form of a reply; the run validates its content."""
     known = {tool.name for tool in request.tools}
     ids = [call.id for call in reply.tool_requests]
     if len(set(ids)) < len(ids):

@@ -16,11 +16,11 @@ _OLLAMA_PORT: Final = 11434
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """An OpenAI-compatible endpoint: where it is, and which settings it is reached with."""
+    """An OpenAI-compatible endpoint: its address, and the settings it is reached with."""
 
-    #: Where the interface begins; None if only a setting can say it.
+    #: The default address; None if only a setting has one.
     base_url: str | None = None
-    #: The setting that says it otherwise, and what is added to what it says.
+    #: The setting that overrides it, and a suffix for its value.
     url_setting: str | None = None
     url_ending: str = ""
     #: A setting that names only the host, used where `url_setting` is not set.
@@ -29,13 +29,13 @@ class Provider:
     key_setting: str | None = None
     key_needed: bool = True
     key_header: str = "Authorization"
-    #: How the public price list calls the provider; None if it has no prices.
+    #: The provider's name in the public price list; None if it is not listed.
     priced_as: str | None = None
-    #: What it calls the most tokens that a reply may have; most know the older word only.
+    #: The provider's name for the token limit of a reply; most know the older one only.
     limit_key: str = "max_tokens"
 
 
-#: The newer word: what the model thinks counts as well.
+#: The newer name: reasoning tokens count as well.
 _NEWER_LIMIT: Final = "max_completion_tokens"
 
 
@@ -100,7 +100,7 @@ class Library:
     #: Which argument takes which setting; the first is needed.
     arguments: tuple[tuple[str, str], ...]
     priced_as: str
-    #: Whether the library repeats calls by itself and can be told not to.
+    #: Whether the library retries by itself and has an option against it.
     repeats: bool = False
 
 

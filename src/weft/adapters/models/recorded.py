@@ -21,22 +21,22 @@ from weft.runtime.models import JUDGEMENT
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
-    """A recorded answer, and what it was the answer to."""
+class _Recorded:
+    """A recorded reply, and the context it replied to."""
 
     asked: ContextAssembled
     answer: ModelReplied | ModelFailed
 
 
 class RecordedModel:
-    """Answers each call with what was recorded for it, if it is asked the same again."""
+    """Replies to each call with the recorded reply, if the request is the same."""
 
     def __init__(self, run: str, events: Iterable[Event]) -> None:
         events = list(events)
         self._run = run
-        self._lines = _lines(events)
-        #: What tools have asked, by turn and question, with the call that asked; what was judged
-        #: of an agent's rules, by the event after which it was asked.
+        self._recorded_replies = _recorded_replies(events)
+        #: Replies to questions of tools, by turn and question, with the call; judgements
+        #: of an agent's rules, by the event after which they were made.
         self._consulted: dict[tuple[int, str], list[tuple[int, ModelConsulted]]] = {}
         self._judged: dict[tuple[int, str], ConditionJudged] = {}
         for event in events:
@@ -45,33 +45,33 @@ class RecordedModel:
                 asked.append((event.cause, event.data))
             elif isinstance(event.data, ConditionJudged):
                 self._judged[event.cause, event.actor] = event.data
-        #: How often which call of which run has asked the same.
-        self._asked: Counter[tuple[str, str]] = Counter()
+        #: How often each call has asked the same question.
+        self._times_asked: Counter[tuple[str, str]] = Counter()
 
     async def reply(
         self, request: ModelRequest, on_text: Callable[[str], None] | None = None
     ) -> ModelReply:
         """Return the recorded answer; raises ReplayMismatch if it is not to this request."""
         if request.question:
-            return self._beside(request)
+            return self._reply_to_question(request)
         place = f"{request.agent}, turn {request.turn}, call {request.call}"
-        line = self._lines.get((request.turn, request.call))
+        line = self._recorded_replies.get((request.turn, request.call))
         if line is None or line.asked.agent != request.agent:
             raise ReplayMismatch(
-                f"run {self._run} has no recorded answer for {place}: this run goes another way, "
-                "or further"
+                f"run {self._run} has no recorded answer for {place}: this run takes another path, "
+                "or is longer"
             )
         now = digest_of(request.messages, extras(request.tools, request.output))
         if line.asked.digest != now:
             raise ReplayMismatch(
-                f"{place}: what is sent differs from what run {self._run} recorded. It has the "
+                f"{place}: the request differs from the one run {self._run} recorded. It has the "
                 f"hash {now[:12]} and had {line.asked.digest[:12]}: prompt, variables, history, "
                 "tool results, tools or output schema have changed"
             )
-        return _replayed(line.answer, on_text)
+        return _replay(line.answer, on_text)
 
-    def _beside(self, request: ModelRequest) -> ModelReply:
-        """Answer what a tool asks on its own, or whether a condition holds."""
+    def _reply_to_question(self, request: ModelRequest) -> ModelReply:
+        """Reply to a question of a tool, or judge a condition."""
         seq = int(request.key.rpartition(":")[2])  # the event that let it be asked
         if request.output == JUDGEMENT:
             return self._judgement(request, seq)
@@ -79,32 +79,32 @@ class RecordedModel:
         told = [answer for cause, answer in found if cause == seq] or [
             answer for _, answer in found
         ]
-        number = self._asked[request.key, request.question]
-        self._asked[request.key, request.question] += 1
+        number = self._times_asked[request.key, request.question]
+        self._times_asked[request.key, request.question] += 1
         if number >= len(told):
             raise ReplayMismatch(
                 f"a tool of {request.agent} asks in turn {request.turn} what run {self._run} has "
-                "no recorded answer for: its question has changed, or this run goes another way"
+                "no recorded answer for: its question has changed, or this run takes another path"
             )
-        return _said(told[number])
+        return _to_reply(told[number])
 
     def _judgement(self, request: ModelRequest, seq: int) -> ModelReply:
-        """Give the judgement of then; that what it judges is the same cannot be told here."""
+        """Return the recorded judgement; whether its input is the same cannot be checked here."""
         judged = self._judged.get((seq, f"agent:{request.agent}"))
         if judged is None:
             raise ReplayMismatch(
                 f"run {self._run} has no judgement of a rule of {request.agent} after event {seq}: "
-                "this run goes another way, or further"
+                "this run takes another path, or is longer"
             )
         if judged.fault and not judged.text:
             raise ModelError(f"recorded: {judged.fault}")
-        return _said(judged)
+        return _to_reply(judged)
 
 
-def _lines(events: Iterable[Event]) -> dict[tuple[int, int], _Line]:
+def _recorded_replies(events: Iterable[Event]) -> dict[tuple[int, int], _Recorded]:
     """Pair every answer with the context it was given for: the event that caused it."""
     asked: dict[int, ContextAssembled] = {}
-    lines: dict[tuple[int, int], _Line] = {}
+    lines: dict[tuple[int, int], _Recorded] = {}
     for event in events:
         if isinstance(event.data, ContextAssembled):
             asked[event.seq] = event.data
@@ -112,15 +112,15 @@ def _lines(events: Iterable[Event]) -> dict[tuple[int, int], _Line]:
             context = asked.get(event.cause)
             if context is None:
                 raise ReplayMismatch(f"event {event.seq} answers a request that is not recorded")
-            lines[event.turn, event.data.call] = _Line(context, event.data)
+            lines[event.turn, event.data.call] = _Recorded(context, event.data)
     return lines
 
 
-def _said(answer: ModelConsulted | ConditionJudged) -> ModelReply:
+def _to_reply(answer: ModelConsulted | ConditionJudged) -> ModelReply:
     return ModelReply(answer.text, usage=FREE, model=answer.model, answerer="replay")
 
 
-def _replayed(
+def _replay(
     answer: ModelReplied | ModelFailed, on_text: Callable[[str], None] | None
 ) -> ModelReply:
     if isinstance(answer, ModelFailed):

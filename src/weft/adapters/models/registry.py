@@ -1,4 +1,4 @@
-"""From the name of a model to the model, with retries, limits and prices around it."""
+"""Models by name, with retries, limits and prices around them."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -28,30 +28,30 @@ if TYPE_CHECKING:
     from weft.adapters.models.openai_http import Connections, Endpoint
     from weft.ports.retrieval import Embedder
 
-#: Makes the model of a name; it is given what follows the colon, if anything does.
+#: Makes a model from the part of its name after the colon.
 Factory = Callable[[str], Model]
 
-#: What a name begins with that is the address of a server.
+#: The prefixes of names that are addresses.
 ADDRESSES: Final = ("http", "https")
 _NO_KEY: Final = "without a key: sample makes up replies, you lets you give them"
 
 
 @dataclass(frozen=True, slots=True)
 class CallRules:
-    """How models are asked."""
+    """Limits and retries of model calls."""
 
-    #: Seconds without an answer, or without a further piece of it, after which a call is given up.
+    #: Seconds without an answer, or without a further piece of it, after which a call fails.
     seconds: float = 120.0
-    #: How many calls of one model run at once.
+    #: Concurrent calls of one model.
     at_once: int = 1000
     retries: RetryPolicy = RETRIES
 
 
 class ModelRegistry:
-    """Finds models by name, and keeps their connections. Close it when all is done.
+    """Makes models by name and holds their connections. Close it.
 
-    `settings` holds keys and addresses, `providers` what is known beside the built-in ones, and
-    `factories` the models that others make: `sample`, `you`, `replay`.
+    `settings` has keys and addresses, `providers` adds to the built-in ones, and `factories`
+    makes models of other kinds: `sample`, `you`, `replay`.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class ModelRegistry:
         """Return the model of a name, the same one every time.
 
         Raises UsageError if there is no such provider, SetupError if a key or a library is missing.
-        Asking before a run begins finds that out in time, and loads what loads slowly.
+        Calling it before a run begins finds that out in time, and loads slow libraries.
         """
         if name not in self._models:
             self._models[name] = self._make(name)
@@ -103,15 +103,15 @@ class ModelRegistry:
         if kind in self._factories:
             return self._factories[kind](rest)
         if kind in ADDRESSES:
-            return self._compatible(name, *_split_url(name))
+            return self._compatible_model(name, *_split_url(name))
         if kind in self._providers and rest:
-            return self._compatible(name, self._providers[kind], rest)
+            return self._compatible_model(name, self._providers[kind], rest)
         if kind in THROUGH_LIBRARY and rest:
-            return self._through_library(name, THROUGH_LIBRARY[kind], rest)
-        raise self._unknown(name, kind, named=bool(colon))
+            return self._library_model(name, THROUGH_LIBRARY[kind], rest)
+        raise self._unknown_model(name, kind, named=bool(colon))
 
     def embedder(self, name: str) -> "Embedder":
-        """Return what embeds texts with the model of a name; only compatible endpoints can.
+        """Return the embedder of a name; only compatible endpoints have embeddings.
 
         Close it. Raises UsageError and SetupError as `model` does.
         """
@@ -141,9 +141,9 @@ class ModelRegistry:
         if kind in THROUGH_LIBRARY:
             known = ", ".join(sorted(self._providers))
             raise UsageError(f"{kind} offers no embeddings here", hint=f"available: {known}")
-        raise self._unknown(name, kind, named=bool(colon))
+        raise self._unknown_model(name, kind, named=bool(colon))
 
-    def _compatible(self, name: str, provider: Provider, model: str) -> Model:
+    def _compatible_model(self, name: str, provider: Provider, model: str) -> Model:
         endpoint = self._endpoint(name, provider)
         # Loads a library that is not always installed.
         from weft.adapters.models.openai_http import ChatModel, Connections  # noqa: PLC0415
@@ -151,20 +151,20 @@ class ModelRegistry:
         if self._connections is None:
             self._connections = Connections()
         asked = ChatModel(endpoint, model, self._connections)
-        return self._wrapped(asked, (name, model), provider.priced_as)
+        return self._with_limits(asked, (name, model), provider.priced_as)
 
     def _endpoint(self, name: str, provider: Provider) -> "Endpoint":
         try:
-            # An extra that takes longer to load than all of Weft, and not every run needs it.
+            # Deferred: an extra that loads slowly, and not every run needs it.
             from weft.adapters.models.openai_http import Endpoint  # noqa: PLC0415
         except ImportError as error:
             raise not_installed(name, "models", error) from error
         key = self._settings.get(provider.key_setting) if provider.key_setting else None
         if not key and provider.key_setting and provider.key_needed:
-            raise _missing(name, "a key", provider.key_setting)
+            raise _missing_setting(name, "a key", provider.key_setting)
         base_url = base_url_of(provider, self._settings)
         if base_url is None:
-            raise _missing(name, "its address", provider.url_setting or "base_url")
+            raise _missing_setting(name, "its address", provider.url_setting or "base_url")
         refuse_login(base_url, provider.url_setting or "the address of a model")
         if provider.key_setting is None:
             key = self._key_of_address(base_url)
@@ -176,19 +176,19 @@ class ModelRegistry:
         host = re.sub(r":[0-9]+$", "", authority)
         return self._address_keys.get(authority) or self._address_keys.get(host)
 
-    def _through_library(self, name: str, library: Library, model: str) -> Model:
+    def _library_model(self, name: str, library: Library, model: str) -> Model:
         argument, setting = library.arguments[0]
         if not self._settings.get(setting):
-            raise _missing(name, "a key" if argument == "api_key" else "a region", setting)
+            raise _missing_setting(name, "a key" if argument == "api_key" else "a region", setting)
         asked = open_library(name, library, model, self._settings)
         self._libraries.append(asked)
-        return self._wrapped(asked, (name, model), library.priced_as)
+        return self._with_limits(asked, (name, model), library.priced_as)
 
-    def _wrapped(self, model: Model, names: tuple[str, ...], priced_as: str | None) -> Model:
-        """Put around a model all that every call needs, one concern in each layer.
+    def _with_limits(self, model: Model, names: tuple[str, ...], priced_as: str | None) -> Model:
+        """Wrap a model with prices, limits and retries, one concern per layer.
 
-        A place is taken for one attempt and not while waiting for the next; time counts from when
-        the place is taken.
+        A slot is taken for one attempt and not while waiting for the next; time counts from when
+        the slot is taken.
         """
         rules = self._rules
         priced = Priced(model, self._prices, provider=priced_as, names=names)
@@ -196,7 +196,7 @@ class ModelRegistry:
         limited = Limited(timed, at_once=rules.at_once)
         return Retrying(limited, clock=self._clock, random=self._random, policy=rules.retries)
 
-    def _unknown(self, name: str, kind: str, *, named: bool) -> UsageError:
+    def _unknown_model(self, name: str, kind: str, *, named: bool) -> UsageError:
         known = sorted({*self._providers, *THROUGH_LIBRARY, *self._factories})
         if not name:
             return UsageError("no model is named", hint=f"name one, like openai:MODEL; {_NO_KEY}")
@@ -222,7 +222,7 @@ def _split_url(name: str) -> tuple[Provider, str]:
     return Provider(url), model
 
 
-def _missing(name: str, what: str, setting: str) -> SetupError:
+def _missing_setting(name: str, what: str, setting: str) -> SetupError:
     return SetupError(f"{name} needs {what}", hint=f"set {setting}; {_NO_KEY}")
 
 

@@ -59,7 +59,7 @@ def _closed_named(schemas: Mapping[str, _Schema]) -> _Schema | None:
     return None if closed is None else dict(zip(schemas, closed, strict=True))
 
 
-#: What holds schemas, and how it is closed.
+#: The keys that contain schemas, and the function that closes each.
 _INNER: Final[dict[str, Callable[[Any], Any]]] = {
     "properties": _closed_named,
     "$defs": _closed_named,
@@ -69,7 +69,7 @@ _INNER: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def _typed(schema: _Schema) -> _Schema | None:
-    """Name the type of a schema and require what it may hold."""
+    """Add the type of a schema and require all its properties."""
     if "enum" in schema and "type" not in schema:
         values: list[object] = schema["enum"]
         names = {_TYPE_NAMES.get(type(value), "") for value in values}

@@ -1,4 +1,4 @@
-"""What a call took and cost. A price nobody knows stays unknown: it is never taken for nothing."""
+"""Usage and cost of calls. An unknown price stays unknown and never counts as zero."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -18,18 +18,18 @@ _MILLION: Final = 1_000_000
 Price: TypeAlias = tuple[float, float]
 _EXAMPLE: Final = 'for a million tokens, in and out: prices={"openai:mine": (0.2, 0.8)}'
 
-#: What an answer takes that no model was asked for: nothing, and that is known.
+#: The usage of a reply without a model call: zero, and known.
 FREE: Final = Usage(0, 0, 0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
-    """Prices by model, `provider:model` or the model alone; they go before the public ones."""
+    """Prices by model, `provider:model` or the model alone; they override the public ones."""
 
     own: Mapping[str, Price]
 
     def __post_init__(self) -> None:
-        """Refuse what is no price now: the first reply would be too late, it was paid for."""
+        """Refuse invalid prices now: after the first reply it would be too late."""
         if not isinstance(self.own, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"prices are given by model, not as {self.own!r}", hint=_EXAMPLE)
         for name, price in self.own.items():
@@ -40,9 +40,9 @@ class PriceList:
                 )
 
     def cost(self, usage: Usage, *, provider: str | None, names: tuple[str, ...]) -> float | None:
-        """Return the dollars a call cost, by the first of its names that has a price.
+        """Return the cost in dollars, by the first of the names that has a price.
 
-        `provider` is how the public price list calls the provider; None if it has no prices.
+        `provider` is the provider's name in the public price list; None if it is not listed.
         """
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
@@ -67,7 +67,7 @@ def _public_cost(usage: Usage, provider: str, names: tuple[str, ...]) -> float |
         from genai_prices import Usage as Counted  # noqa: PLC0415
         from genai_prices import calc_price  # noqa: PLC0415
     except ImportError:
-        return None  # The reply is there, and was paid for: what it cost is unknown.
+        return None  # The reply is paid for and must count; its cost is unknown.
     counted: AbstractUsage = Counted(
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
@@ -82,7 +82,7 @@ def _public_cost(usage: Usage, provider: str, names: tuple[str, ...]) -> float |
 
 
 class Priced:
-    """Adds to every reply what it cost."""
+    """Adds the cost to every reply."""
 
     def __init__(
         self, model: Model, prices: PriceList, *, provider: str | None, names: tuple[str, ...]

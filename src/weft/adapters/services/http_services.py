@@ -17,56 +17,56 @@ if TYPE_CHECKING:
     from weft.adapters.services.connections import Connections
 
 
-#: How many answers are kept, and how many bytes of them; the one used longest ago goes first.
+#: Limits of the cache: answers, and their bytes. The least recently used answer is dropped first.
 MOST_ANSWERS: Final = 1_000
 MOST_BYTES: Final = 50_000_000
 
 
 class AnswerCache:
-    """Keeps bytes, not values: whoever changes a value he was given changes nobody else's."""
+    """Caches bytes, not values: a caller that changes its value changes no other caller's."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, tuple[int, bytes]] = OrderedDict()
+        self._answers: OrderedDict[Hashable, tuple[int, bytes]] = OrderedDict()
         self._size = 0
 
     def get(self, key: Hashable, *, now: int, ttl: float) -> bytes | None:
         """Return an answer that came at most `ttl` seconds ago; the time is in milliseconds."""
-        at, raw = self._kept.get(key, (0, None))
+        at, raw = self._answers.get(key, (0, None))
         # An answer from the future is one from before the clock was set back.
         if raw is None or not 0 <= now - at < ttl * 1000:
             return None
-        self._kept.move_to_end(key)
+        self._answers.move_to_end(key)
         return raw
 
     def put(self, key: Hashable, raw: bytes, *, now: int) -> None:
         self._drop(key)
-        self._kept[key] = now, raw
+        self._answers[key] = now, raw
         self._size += len(raw)
-        while len(self._kept) > MOST_ANSWERS or self._size > MOST_BYTES:
-            self._drop(next(iter(self._kept)))
+        while len(self._answers) > MOST_ANSWERS or self._size > MOST_BYTES:
+            self._drop(next(iter(self._answers)))
 
     def _drop(self, key: Hashable) -> None:
-        _, raw = self._kept.pop(key, (0, b""))
+        _, raw = self._answers.pop(key, (0, b""))
         self._size -= len(raw)
 
 
-#: The most seconds a service is waited for because it asks for it.
+#: The longest Retry-After that is obeyed, in seconds.
 LONGEST_ASKED: Final = 30.0
 
-#: What came, and what it says.
-_Asked: TypeAlias = tuple[bytes, ServiceAnswer]
+#: The body, and the answer it contains.
+_Response: TypeAlias = tuple[bytes, ServiceAnswer]
 
 
 @dataclass(slots=True)
 class _Call:
-    """One call for everybody who waits for it."""
+    """One request, shared by all callers that wait for it."""
 
-    task: asyncio.Task[_Asked]
+    task: asyncio.Task[_Response]
     waiting: int = 0
 
 
 class HttpServices:
-    """Asks services. Addresses that are not public only at `allow_hosts`: HOST or HOST:PORT."""
+    """Requests services; those with private addresses only at `allow_hosts`: HOST or HOST:PORT."""
 
     def __init__(self, clock: Clock, allow_hosts: frozenset[str] = frozenset()) -> None:
         self._clock = clock
@@ -82,14 +82,14 @@ class HttpServices:
         Raises PortError, which names no secret; SetupError if the library is not installed.
         """
         if request.cache <= 0:
-            return (await self._ask(request))[1]
+            return (await self._request_with_retries(request))[1]
         key = _cache_key(scope, request)
         kept = self._cache.get(key, now=self._clock.now(), ttl=request.cache)
         if kept is not None:
             return ServiceAnswer(read_json(kept), cached=True)
-        raw, answer = await self._ask_together((scope.app, request), request)
+        raw, answer = await self._request_shared((scope.app, request), request)
         self._cache.put(key, raw, now=self._clock.now())
-        return replace(answer, value=read_json(raw))  # others are given this answer, too
+        return replace(answer, value=read_json(raw))  # other callers share this answer
 
     async def close(self) -> None:
         """Close every connection, for good."""
@@ -97,11 +97,13 @@ class HttpServices:
         if self._connections is not None:
             await self._connections.close()
 
-    async def _ask_together(self, key: Hashable, request: ServiceRequest) -> _Asked:
-        """Ask, or wait with those who ask the same; the call ends when nobody waits any more."""
+    async def _request_shared(self, key: Hashable, request: ServiceRequest) -> _Response:
+        """Send a request, or wait for an equal one; it is cancelled when no caller waits for it."""
         call = self._calls.get(key)
         if call is None:
-            call = self._calls[key] = _Call(asyncio.create_task(self._ask(request)))
+            call = self._calls[key] = _Call(
+                asyncio.create_task(self._request_with_retries(request))
+            )
         call.waiting += 1
         try:
             return await asyncio.shield(call.task)
@@ -111,7 +113,7 @@ class HttpServices:
                 del self._calls[key]
                 call.task.cancel()
 
-    async def _ask(self, request: ServiceRequest) -> _Asked:
+    async def _request_with_retries(self, request: ServiceRequest) -> _Response:
         attempt = 1
         while True:
             connections = await self._open(request)
@@ -129,17 +131,17 @@ class HttpServices:
 
     async def _open(self, request: ServiceRequest) -> "Connections":
         if self._connections is None and not self._closed:
-            # In a thread: what else is read meanwhile neither waits for it nor takes so long.
-            made = await asyncio.to_thread(_load, request.service)
+            # In a thread: the import takes long and must not block the event loop.
+            made = await asyncio.to_thread(_load_connections, request.service)
             self._connections = self._connections or made(self._allow_hosts)
         if self._closed or self._connections is None:
             raise PortError(f"{request.service} is not asked any more: the host is closed")
         return self._connections
 
 
-def _load(service: str) -> "type[Connections]":
+def _load_connections(service: str) -> "type[Connections]":
     try:
-        # An extra that takes longer to load than all of Weft, and not every run needs it.
+        # Deferred: an extra that loads slowly, and not every run needs it.
         from weft.adapters.services.connections import Connections  # noqa: PLC0415
     except ImportError as error:
         raise SetupError(
@@ -150,9 +152,9 @@ def _load(service: str) -> "type[Connections]":
 
 
 def _cache_key(scope: Scope, request: ServiceRequest) -> Hashable:
-    """Say which requests have the same answer: those of one tenant, one login, one url."""
+    """Return the key of a request: equal for one tenant, one login, one url."""
     login = request.login
-    # Kept for longer than the request, so without the secret itself.
+    # The key outlives the request, so it contains a hash instead of the secret.
     who = login and (
         login.kind,
         login.header,

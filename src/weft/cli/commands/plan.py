@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from weft.app.folders import LOCAL
-from weft.app.generation import APPROVALS, Generation, PlanPart, Round, part_meant
+from weft.app.generation import APPROVALS, Generation, PlanPart, Round, commented_part
 from weft.cli.chat.conversation import Session
 from weft.cli.chat.follow_run import interactive_host, run_session
 from weft.cli.chat.person import Person
@@ -166,7 +166,7 @@ def comment(
 ) -> Exit:
     """Ask for another plan, and go on until it is there."""
     read_message(text, "say what shall be different")
-    part = part_meant(text, about)
+    part = commented_part(text, about)
     if about not in (None, part):
         streams.problem(f"this is decided with the {part}: the comment is about that, not {about}")
     answer: dict[str, Json] = {"plan_acceptance": ADJUST, "about": part, "comments": text}
