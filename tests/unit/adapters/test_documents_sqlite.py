@@ -12,7 +12,7 @@ from contextlib import closing
 import pytest
 
 from weft.adapters.documents import sqlite, sqlite_rows
-from weft.adapters.documents.requests import MOST_BYTES, Tenant, asked
+from weft.adapters.documents.requests import MOST_BYTES, Tenant, tenant_query
 from weft.adapters.documents.sqlite import FORMAT, SqliteDocuments
 from weft.adapters.documents.sqlite_rows import (
     MOST_TESTS,
@@ -32,7 +32,7 @@ PLACE = ("shop", "", "Orders")
 
 
 def search(query) -> Search:
-    return search_for(asked(query, Tenant("shop")))
+    return search_for(tenant_query(query, Tenant("shop")))
 
 
 @pytest.fixture(scope="module")

@@ -245,7 +245,7 @@ def test_a_server_that_dies_in_a_call_is_told_of_at_once_and_started_anew(
         assert "was lost during die: its program ended with exit code 3" in str(error)
         assert str(error).endswith("xx the key (secret) is wrong")
         assert len(str(error)) < 700
-        assert "lost in the middle of slow" in str(await refused(other))
+        assert "lost during slow" in str(await refused(other))
         after: Any = await play.servers.call(REAL, "whoami", {})
         assert after["pid"] != before["pid"]
 
@@ -274,7 +274,10 @@ def python(code: str) -> tuple[str, ...]:
         ((str(SUPPORT),), "cannot be started: Permission denied"),
         (("a\0b",), "holds a null character"),
         (python("raise SystemExit('no key')"), "ended with exit code 1; its stderr ends with: no"),
-        (python("print('Usage: x')"), "exit code 0; it printed 'Usage: x', which is no message"),
+        (
+            python("print('Usage: x')"),
+            "exit code 0; it printed 'Usage: x', which is not an MCP message",
+        ),
         (python("while True: print('y')"), "it printed 'y', which is not an MCP message"),
         (python(f"print('x' * {17 * 1024 * 1024})"), "a line of more than 16777216 bytes"),
         (("cat",), "Method not found"),
@@ -409,7 +412,7 @@ def test_closing_ends_a_program_that_will_not_and_what_it_started():
         began = time.monotonic()
         await servers.close()
         assert time.monotonic() - began < 5
-        assert "lost in the middle of hang" in str(await refused(call))
+        assert "lost during hang" in str(await refused(call))
         await asyncio.to_thread(until, lambda: all(map(is_gone, pids)))
 
     playing(test)

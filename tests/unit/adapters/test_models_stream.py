@@ -78,7 +78,7 @@ def test_a_reader_byte_by_byte_is_as_good():
 def test_a_stream_that_ends_early_was_cut(end: int):
     reader = StreamReader(ask(), [].append)
     reader.feed(WHOLE[:end])
-    with pytest.raises(ModelError, match="cut") as caught:
+    with pytest.raises(ModelError, match="ended early") as caught:
         reader.reply()
     assert caught.value.retryable
 
