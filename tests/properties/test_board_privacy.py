@@ -23,7 +23,7 @@ from weft.adapters.memory import MemoryJournal
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.sqlite import SqliteJournal
 from weft.context import providers
-from weft.context.semantic import SemanticContextProvider
+from weft.context.providers import SemanticContextProvider
 from weft.context.similarity import Similarity
 from weft.engine.events import SOURCE, ContextFetched, RunStarted
 from weft.engine.events.board import ArtifactPublished
@@ -32,7 +32,7 @@ from weft.engine.state import State
 from weft.ports.scope import Scope
 from weft.ports.tools import Call
 from weft.runtime.board.code import LinkedHook
-from weft.runtime.board.preparing import prepared
+from weft.runtime.board.preparing import prepare_activation
 from weft.runtime.runs.decision import NewEvent, decide
 from weft.runtime.tools.code_call import CodeCall, CodePorts
 from weft.runtime.workflow import Linking, link
@@ -321,7 +321,7 @@ async def given_to(journal, app, agent, provider, fallback):
     workflow = replace(workflow, board_code=code)
     ports = CodePorts(journal, ManualClock(NOW), SIMILARITY)
     call = CodeCall(ports, workflow, state, Call("", key="key"), fetch.turn)
-    given, fault = await prepared(call)
+    given, fault = await prepare_activation(call)
     for it in given.get("slices", ()):
         it.pop("ms")
     fetched = ContextFetched({}, {}, board=given, error=fault)

@@ -24,8 +24,8 @@ from weft.findings import Json
 from weft.ports.clock import Clock
 from weft.ports.model import Model
 from weft.ports.scope import Scope
-from weft.runtime.flow.starting import faults_text, require_fields, state_faults
-from weft.runtime.flow.states import dumped, read_state
+from weft.runtime.flow.starting import errors_text, require_fields, state_errors
+from weft.runtime.flow.states import dump_state, read_state
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer
 from weft.spec.variables import DerivedSource
@@ -216,11 +216,11 @@ def _start_values(
         )
     try:
         if isinstance(given, BaseModel):
-            return dumped(given)
+            return dump_state(given)
         require_fields(kind, given or {})
-        return dumped(kind.model_validate(dict(given or {}), by_name=True))
+        return dump_state(kind.model_validate(dict(given or {}), by_name=True))
     except ValidationError as error:
-        told = faults_text(*state_faults(error))
+        told = errors_text(*state_errors(error))
         raise UsageError(f"the state does not fit {kind.__name__}: {told}") from None
     except ToolError as error:
         hint = "give text, numbers, lists, dicts and pydantic classes"
@@ -238,7 +238,7 @@ def _read_output(spec: WorkflowSpec, kind: type[BaseModel] | None, state: State)
     except ValidationError as error:
         if kind is not None and state.outcome == "completed":
             told = f"run {state.run} has completed, and its state does not fit {kind.__name__}"
-            raise RunError(f"{told}: {faults_text(*state_faults(error))}") from error
+            raise RunError(f"{told}: {errors_text(*state_errors(error))}") from error
         return held  # A run that has failed, or that waits, may have left it so.
 
 

@@ -15,11 +15,11 @@ from weft.context.providers import (
     FilteredContextProvider,
     RecentProvider,
     RedactingProvider,
+    SemanticContextProvider,
     StateDelegatingProvider,
     SummarisingProvider,
     TimeWindowProvider,
 )
-from weft.context.semantic import SemanticContextProvider
 from weft.context.slices import (
     AgentInfo,
     BoardReader,
@@ -29,7 +29,7 @@ from weft.context.slices import (
     Envelope,
 )
 from weft.dsl.board import AgentBuilder
-from weft.dsl.board_parts import BatchSpec, FunctionEngine, JoinSpec, ModelEngine, artifact
+from weft.dsl.parts import BatchSpec, FunctionEngine, JoinSpec, ModelEngine, artifact
 from weft.inspect.steps import Span
 from weft.runtime.board.evaluation import (
     BLOCK,

@@ -20,7 +20,7 @@ from weft.context.slices import (
     Envelope,
 )
 from weft.dsl.board import AgentBuilder, BoardBuilder
-from weft.dsl.board_parts import ARTIFACT_MARK
+from weft.dsl.parts import ARTIFACT_MARK
 from weft.engine.events import DeliveryMissed
 from weft.errors import UsageError
 from weft.inspect.steps import Span, spans_of

@@ -8,7 +8,8 @@ from typing import Any, Final, Generic, Literal, Self, cast, get_args
 
 from pydantic import BaseModel
 
-from weft.dsl.board_parts import (
+from weft.dsl.objects import LocalObjects
+from weft.dsl.parts import (
     BatchSpec,
     FunctionEngine,
     JoinSpec,
@@ -20,7 +21,6 @@ from weft.dsl.board_parts import (
     tool_of,
     valid,
 )
-from weft.dsl.objects import LocalObjects
 from weft.errors import UsageError
 from weft.spec import board as spec
 from weft.spec import providers

@@ -10,7 +10,7 @@ from weft.check.subject import Subject
 from weft.dsl.flow_step import Configure, Path, PathFunction, Steps, failure_path
 from weft.dsl.flow_work import Shared, StepLike, declared_agent
 from weft.dsl.objects import LocalObjects
-from weft.dsl.refusals import failed, made, refusal
+from weft.dsl.parts import failed, made, refusal
 from weft.dsl.state_type import StateTypes, require_class
 from weft.findings import Finding, is_error
 from weft.spec import flow as spec

@@ -5,10 +5,8 @@ from datetime import timedelta
 from enum import Enum
 from typing import Any, Generic, NoReturn, Self, TypeAlias, TypeVar
 
-from weft.dsl.board_parts import seconds
-from weft.dsl.flow_context import ContextBuilder
-from weft.dsl.flow_work import Shared, StepLike, step_name
-from weft.dsl.refusals import made, refusal, require_function
+from weft.dsl.flow_work import ContextBuilder, Shared, StepLike, step_name
+from weft.dsl.parts import made, refusal, require_function, seconds
 from weft.dsl.selectors import Selector, Test, condition_of, path_of
 from weft.spec import flow as spec
 

@@ -1,15 +1,202 @@
 """Objects given in code: how a spec refers to them, and the table of those it cannot import."""
 
+import functools
 import hashlib
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    EllipsisType,
+    FunctionType,
+    MethodType,
+    ModuleType,
+    NoneType,
+)
+from typing import Any, Final, NamedTuple, cast
 from weakref import finalize
 
-from weft.dsl.fingerprint import fingerprint
-from weft.dsl.importable import importable_name, options_of
+from pydantic import BaseModel, SecretBytes, SecretStr
+from pydantic_core import to_jsonable_python
+
+from weft.check.secrets import names_a_key, secret_in
 from weft.findings import Json
 from weft.spec.tools import LOCAL
+
+_PLAIN: Final = frozenset({NoneType, bool, int, float, complex, str, bytes, EllipsisType})
+
+
+class Fingerprint(NamedTuple):
+    """What an object is made of, as text."""
+
+    text: str
+    #: Whether another object with this text is bound to do the same: it holds nothing that may
+    #: change, and nothing that could not be written down.
+    certain: bool
+
+
+def fingerprint(it: object) -> Fingerprint:
+    """Return the fingerprint of an object in code."""
+    reader = _Reader()
+    text = reader.read(it)
+    return Fingerprint(text, reader.certain)
+
+
+class _Reader:
+    """Writes down what an object is made of, and what that is made of in turn."""
+
+    def __init__(self) -> None:
+        self.certain = True
+        #: What is being read: a function may refer to itself.
+        self._within: list[object] = []
+
+    def read(self, it: Any, name: str = "") -> str:  # noqa: ANN401 - any object
+        if type(it) in _PLAIN:
+            if not holds_secret(name, it):
+                return f"{type(it).__name__} {it!r}"
+            self.certain = False  # The text is hashed, and a short secret could be guessed.
+            return "secret"
+        if any(it is one for one in self._within):
+            return "itself"
+        self._within.append(it)
+        try:
+            return self._composed(it)
+        finally:
+            self._within.pop()
+
+    def _composed(self, it: Any) -> str:  # noqa: ANN401
+        match it:
+            case CodeType():
+                return self._code(it)
+            case FunctionType():
+                return importable_name(it) or self._function(it)
+            case functools.partial():
+                given = cast("functools.partial[Any]", it)
+                return f"partial {self._all((given.func, given.args, given.keywords))}"
+            case MethodType():
+                return f"method {self._all((it.__func__, it.__self__))}"
+            case type() | BuiltinFunctionType():
+                return importable_name(it) or self._unsure(it.__qualname__)
+            case ModuleType():
+                return f"module {it.__name__}"
+            case _:
+                return self._value(it)
+
+    def _value(self, it: Any) -> str:  # noqa: ANN401
+        match it:
+            case tuple():
+                return f"tuple {self._all(cast('tuple[object, ...]', it))}"
+            case frozenset():
+                return f"frozenset {sorted(map(self.read, cast('frozenset[object]', it)))}"
+            case Enum():
+                return f"{type(it).__qualname__} {it.name}"
+            case list():
+                return self._unsure(f"list {self._all(cast('list[object]', it))}")
+            case set():
+                return self._unsure(f"set {sorted(map(self.read, cast('set[object]', it)))}")
+            case dict():
+                return self._unsure(f"dict {self._named(cast('dict[object, object]', it))}")
+            case _:
+                options = json.dumps(options_of(it), sort_keys=True)
+                return self._unsure(f"{type(it).__qualname__} {options}")
+
+    def _unsure(self, text: str) -> str:
+        self.certain = False
+        return text
+
+    def _all(self, parts: Iterable[object]) -> list[str]:
+        return [self.read(it) for it in parts]
+
+    def _named(self, parts: Mapping[Any, object]) -> list[str]:
+        return sorted(f"{self.read(key)}: {self.read(it, str(key))}" for key, it in parts.items())
+
+    def _code(self, it: CodeType) -> str:
+        return f"code {it.co_code!r} {it.co_names} {it.co_freevars} {self._all(it.co_consts)}"
+
+    def _function(self, it: FunctionType) -> str:
+        cells: dict[str, object] = {}
+        for name, cell in zip(it.__code__.co_freevars, it.__closure__ or (), strict=True):
+            try:
+                cells[name] = cell.cell_contents
+            except ValueError:  # It is set later.
+                self.certain = False
+        if not all(isinstance(value, FunctionType | type | ModuleType) for value in cells.values()):
+            self.certain = False  # What is called may set it anew.
+        parts = [self.read(it.__code__), str(self._named(cells))]
+        parts += [self.read(it.__defaults__), str(self._named(it.__kwdefaults__ or {}))]
+        return " ".join([*parts, *([self.read(vars(it))] if vars(it) else [])])
+
+
+def importable_name(it: Any) -> str | None:  # noqa: ANN401 - any object
+    """Return `module:name` if any process can import an object by it."""
+    module, name = getattr(it, "__module__", None), getattr(it, "__qualname__", None)
+    if not module or not name or module == "__main__" or "<" in name:
+        return None
+    found: Any = sys.modules.get(module)
+    for step in name.split("."):
+        found = getattr(found, step, None)
+    return f"{module}:{name}" if found is it else None
+
+
+def options_of(it: Any) -> dict[str, Json] | None:  # noqa: ANN401 - any object
+    """Return what an object was made with, as far as its attributes tell.
+
+    None if they do not, or if it is a secret: specs are kept with every run, and shown.
+    """
+    options = _dumped(it) if isinstance(it, BaseModel) else _attributes(it)
+    return None if options is None or holds_secret("", options) else options
+
+
+def _dumped(it: BaseModel) -> dict[str, Json] | None:
+    if any(isinstance(value, SecretStr | SecretBytes) for _, value in it):
+        return None
+    try:
+        return it.model_dump(mode="json", exclude_defaults=True, warnings=False)
+    except ValueError:  # It holds what JSON cannot say.
+        return None
+
+
+def _attributes(it: Any) -> dict[str, Json] | None:  # noqa: ANN401
+    try:
+        parameters = inspect.signature(it.__class__).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    options: dict[str, Json] = {}
+    for parameter in parameters:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            return None
+        if not hasattr(it, parameter.name):
+            return None
+        value = getattr(it, parameter.name)
+        if type(parameter.default) is type(value) and parameter.default == value:
+            continue
+        try:
+            options[parameter.name] = to_jsonable_python(value)
+        except ValueError:
+            return None
+        if options[parameter.name] != value:  # JSON would make something else of it.
+            return None
+    return options
+
+
+def holds_secret(name: str, value: object) -> bool:
+    """Tell whether a value seems to be a secret, or to hold one, given what it is called."""
+    match value:
+        case None | bool() | "":
+            return False
+        case str():
+            return names_a_key(name) or secret_in(name, value) is not None
+        case Mapping():
+            inner = cast("Mapping[object, object]", value)
+            return any(holds_secret(str(key), it) for key, it in inner.items())
+        case list() | tuple():
+            return any(holds_secret(name, it) for it in cast("list[object]", value))
+        case _:
+            return names_a_key(name)
+
 
 #: What only this process has, of specs that were built here: a spec is data and cannot hold it.
 _OF_SPECS: Final[dict[int, "LocalObjects"]] = {}

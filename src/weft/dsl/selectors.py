@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast
 
-from weft.dsl.refusals import refusal
+from weft.dsl.parts import refusal
 from weft.errors import CheckFailed, ExpressionError
 from weft.spec.conditions import (
     And,

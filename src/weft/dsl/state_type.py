@@ -12,7 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind, mode
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from weft.check.spelling import pascal_case
-from weft.dsl.refusals import made, refusal
+from weft.dsl.parts import made, refusal
 from weft.spec import variables as spec
 from weft.spec.type_field import ModelField, OutputModel
 from weft.spec.types import is_model_name

@@ -28,7 +28,6 @@ from weft.context.step_context import (
     VariableContextSegment,
     state_value,
 )
-from weft.dsl.flow_context import ContextBuilder, RetrievalBuilder
 from weft.dsl.flow_step import (
     ApprovalBuilder,
     ForkPath,
@@ -37,7 +36,7 @@ from weft.dsl.flow_step import (
     Path,
     StepOptions,
 )
-from weft.dsl.flow_work import agent
+from weft.dsl.flow_work import ContextBuilder, RetrievalBuilder, agent
 from weft.dsl.selectors import is_in, not_
 from weft.dsl.state_type import Append, Merge
 from weft.flow.workflow import Workflow

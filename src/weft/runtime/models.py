@@ -18,7 +18,7 @@ from weft.engine.events.codec import read_json, unfenced
 from weft.engine.state import State
 from weft.errors import ModelError, RetrievalError, RunError, SetupError
 from weft.ports.model import ChatMessage, ModelReply, OutputSchema
-from weft.runtime.flow.replies import reply_error
+from weft.runtime.flow.states import reply_error
 from weft.runtime.tools.forms import first_error
 from weft.runtime.variables.json_values import plain_json
 from weft.runtime.workflow import Workflow

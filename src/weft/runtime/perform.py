@@ -30,9 +30,9 @@ from weft.ports.journal import Journal
 from weft.ports.model import ChatMessage, Model, ModelReply, ModelRequest, OutputSchema
 from weft.ports.scope import Scope
 from weft.ports.tools import Call
-from weft.runtime.board.preparing import prepared
+from weft.runtime.board.preparing import prepare_activation
 from weft.runtime.flow.calls import step_call
-from weft.runtime.flow.preparing import prepared as prepared_step
+from weft.runtime.flow.preparing import prepare_step
 from weft.runtime.models import (
     JUDGEMENT,
     compare,
@@ -197,7 +197,7 @@ class Performer:
         """Add what providers and components of a board give to what was read."""
         active = run.state.active[command.turn]
         call = Call("", key=_named_key(run, f"fetch-{active.name}"))
-        given, fault = await prepared(self._code_call(run, command, call))
+        given, fault = await prepare_activation(self._code_call(run, command, call))
         fetched = cast("ContextFetched", read)
         return replace(fetched, board=given, error=fault)
 
@@ -208,7 +208,7 @@ class Performer:
         call = Call("", key=f"{run.scope.app}/{run.state.run}:{command.seq}")
         fresh = {it.name: it.value for it in read if isinstance(it, VariableSet)}
         code = replace(self._code_call(run, command, call), fresh=fresh)
-        given, fault = await prepared_step(step_call(code))
+        given, fault = await prepare_step(step_call(code))
         if fault:
             given, fault = await self._unsecret(run, given, fault)
         fetched = cast("ContextFetched", read[-1])

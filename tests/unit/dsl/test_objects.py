@@ -12,9 +12,7 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from weft.board import Board, FunctionEngine
-from weft.dsl.fingerprint import fingerprint
-from weft.dsl.importable import holds_secret, options_of
-from weft.dsl.objects import LocalObjects
+from weft.dsl.objects import LocalObjects, fingerprint, holds_secret, options_of
 from weft.errors import LinkError
 from weft.runtime.linked_objects import ObjectMaker
 

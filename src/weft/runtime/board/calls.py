@@ -92,12 +92,12 @@ def plain(value: dict[str, Any]) -> dict[str, Json]:
 # -- engines, and around what is published
 
 
-async def called(call: CodeCall, point: str) -> Json:
+async def call_engine(call: CodeCall, point: str) -> Json:
     """Call the code of a board at a hook point, and return what its event says."""
     if point == "engine":
-        return cast("Json", await _evaluated(call))
+        return cast("Json", await _evaluate(call))
     if point == "publish":
-        return cast("Json", await _published(call))
+        return cast("Json", await _publish(call))
     state = _state_of(call)
     ctx = eval_context(call, envelopes(inputs_of(call.active), call), state, _items(call))
     agent = call.active.agent
@@ -127,7 +127,7 @@ def _items(call: CodeCall) -> list[Item]:
     return cast("list[Item]", own_copy(slices[engines[call.active.engine_index]]["items"]))
 
 
-async def _evaluated(call: CodeCall) -> dict[str, Json]:
+async def _evaluate(call: CodeCall) -> dict[str, Json]:
     agent, at = call.active.agent, call.active.engine_index
     function = code_of(call).engines[agent, at]
     state = _state_of(call)
@@ -155,23 +155,23 @@ async def _evaluated(call: CodeCall) -> dict[str, Json]:
     return plain({"artifacts": drafts, "state": state})
 
 
-async def _published(call: CodeCall) -> list[JsonDraft]:
+async def _publish(call: CodeCall) -> list[JsonDraft]:
     """Choose the best, let components have it, ask the functions, and judge what is left."""
     agent = spec_of(call.workflow.compiled, call.active.agent)
-    drafts = await _best(call)
-    drafts = await _after_evaluation(call, drafts)
+    drafts = await _choose_best(call)
+    drafts = await _run_post_evaluate(call, drafts)
     functions = {
         name
         for it in agent.publishes
         for name in (it.where, it.validate_, it.visibility)
         if isinstance(name, str) and _is_function(name)
     }
-    answers = {name: await _answers(call, name, drafts) for name in functions}
+    answers = {name: await _ask_function(call, name, drafts) for name in functions}
     try:
         passed = reviewed(agent, drafts, answers)
     except Unpublishable as error:
         raise ToolError(str(error)) from error
-    return [await consulted(call, call.active.agent, it) for it in passed]
+    return [await consult_components(call, call.active.agent, it) for it in passed]
 
 
 def _is_function(text: str) -> bool:
@@ -179,7 +179,7 @@ def _is_function(text: str) -> bool:
     return test is not None and bool(test.function)
 
 
-async def _best(call: CodeCall) -> list[JsonDraft]:
+async def _choose_best(call: CodeCall) -> list[JsonDraft]:
     candidates = cast("Sequence[list[JsonDraft]]", call.active.candidates)
     best_of = spec_of(call.workflow.compiled, call.active.agent).best_of
     if best_of is None:
@@ -195,27 +195,27 @@ async def _best(call: CodeCall) -> list[JsonDraft]:
     return list(candidates[scores.index(max(scores))])
 
 
-async def _after_evaluation(call: CodeCall, drafts: list[JsonDraft]) -> list[JsonDraft]:
+async def _run_post_evaluate(call: CodeCall, drafts: list[JsonDraft]) -> list[JsonDraft]:
     agent = call.active.agent
     publishes = rules_of(call.workflow.compiled).agents[agent].publishes
     for hook in code_of(call).hooks_of(agent, "post_evaluate"):
         inputs = envelopes(inputs_of(call.active), call)
         ctx = eval_context(call, inputs, _state_of(call), _items(call))
-        result = EvalResult([_output(it, call) for it in drafts])
+        result = EvalResult([_as_output(it, call) for it in drafts])
         given = await call.invoke(hook.name, hook.call, ctx, result)
         if given is not None:
             drafts, _ = drafts_of(given, call.workflow.types, publishes)
     return drafts
 
 
-def _output(draft: JsonDraft, call: CodeCall) -> Output:
+def _as_output(draft: JsonDraft, call: CodeCall) -> Output:
     (it,) = envelopes([draft], call)
     given = draft.get("visibility")
     visibility = VISIBILITY.validate_python(given) if given else None
     return Output(it, it.tags, visibility, it.partition_key)
 
 
-async def _answers(call: CodeCall, name: str, drafts: Sequence[JsonDraft]) -> list[Json]:
+async def _ask_function(call: CodeCall, name: str, drafts: Sequence[JsonDraft]) -> list[Json]:
     function = code_of(call).objects[name]
     answers: list[Json] = []
     for draft in drafts:
@@ -224,7 +224,7 @@ async def _answers(call: CodeCall, name: str, drafts: Sequence[JsonDraft]) -> li
     return answers
 
 
-async def consulted(call: CodeCall, agent: str, draft: JsonDraft) -> JsonDraft:
+async def consult_components(call: CodeCall, agent: str, draft: JsonDraft) -> JsonDraft:
     """Let components see an artifact before it is published, and find out who wants it.
 
     That is found out here where functions say it, or meanings are compared.
@@ -242,17 +242,17 @@ async def consulted(call: CodeCall, agent: str, draft: JsonDraft) -> JsonDraft:
         draft = {**draft, **changed[0]}
     verdicts: dict[str, Json] = {}
     keys: dict[str, Json] = {}
-    for it in _askable(call, draft):
+    for it in _visible_subscriptions(call, draft):
         if it.asks_outside:
-            verdicts[it.name] = await _wants(call, it, draft)
+            verdicts[it.name] = await _subscription_wants(call, it, draft)
         if it.join is not None and it.join.function:
-            key = await _verdict_of(call, it.join.function, draft, raw=True)
+            key = await _call_predicate(call, it.join.function, draft, raw=True)
             if key is not None:
                 keys[it.name] = str(key)
     return {**draft, "verdicts": verdicts, "keys": keys}
 
 
-def _askable(call: CodeCall, draft: JsonDraft) -> Iterator[SubscriptionRules]:
+def _visible_subscriptions(call: CodeCall, draft: JsonDraft) -> Iterator[SubscriptionRules]:
     """Yield the subscriptions to a type; code of those that may not see an artifact never gets it.
 
     A visibility that cannot be read is refused later, and asked about by nobody.
@@ -268,11 +268,13 @@ def _askable(call: CodeCall, draft: JsonDraft) -> Iterator[SubscriptionRules]:
             yield it
 
 
-async def _wants(call: CodeCall, rules: SubscriptionRules, draft: JsonDraft) -> bool | str:
+async def _subscription_wants(
+    call: CodeCall, rules: SubscriptionRules, draft: JsonDraft
+) -> bool | str:
     """Tell whether a subscription wants an artifact, or why that cannot be told."""
     held = fulfils(rules, draft["payload"])
     if held is True and rules.where and rules.where.function:
-        held = cast("bool | str", await _verdict_of(call, rules.where.function, draft))
+        held = cast("bool | str", await _call_predicate(call, rules.where.function, draft))
     if held is not True or not rules.semantic_match:
         return held
     if call.ports.similarity is None:
@@ -285,7 +287,9 @@ async def _wants(call: CodeCall, rules: SubscriptionRules, draft: JsonDraft) -> 
     return score >= rules.threshold
 
 
-async def _verdict_of(call: CodeCall, name: str, draft: JsonDraft, *, raw: bool = False) -> Json:
+async def _call_predicate(
+    call: CodeCall, name: str, draft: JsonDraft, *, raw: bool = False
+) -> Json:
     """Ask a function about a payload; one that raises is no answer, and that is told."""
     try:
         function = code_of(call).objects[name]

@@ -8,8 +8,7 @@ from typing import Any, cast, get_type_hints
 from pydantic import BaseModel
 
 from weft.context import providers
-from weft.context.providers import nesting_error
-from weft.context.semantic import SemanticContextProvider
+from weft.context.providers import SemanticContextProvider, nesting_error
 from weft.context.slices import ContextProvider
 from weft.errors import LinkError
 from weft.ids import OBJECT_REF
@@ -148,12 +147,14 @@ def _hooks(board: Board, made: _Maker) -> dict[tuple[str, str], tuple[LinkedHook
         for component in (*agent.components, *board.components):
             it = made.instance(component.component, component.options)
             for hook in component.hooks:
-                linked = LinkedHook(f"{_name(component, it)}.{hook}", _hook(component, it, hook))
+                linked = LinkedHook(
+                    f"{_component_name(component, it)}.{hook}", _hook(component, it, hook)
+                )
                 found.setdefault((agent.agent, hook), []).append((component.priority, linked))
     for component in board.components:  # What comes from outside is no agent's.
         it = made.instance(component.component, component.options)
         if "artifact_published" in component.hooks:
-            name = f"{_name(component, it)}.artifact_published"
+            name = f"{_component_name(component, it)}.artifact_published"
             linked = LinkedHook(name, _hook(component, it, "artifact_published"))
             found.setdefault(("", "artifact_published"), []).append((component.priority, linked))
     return {
@@ -170,7 +171,7 @@ def _hook(component: Component, it: object, hook: str) -> Callable[..., Any]:
     raise unusable(component.component, f"has no hook {hook}", hint)
 
 
-def _name(component: Component, it: object) -> str:
+def _component_name(component: Component, it: object) -> str:
     """Return what an author calls a component, for messages."""
     is_local = component.component.startswith(LOCAL)
     return type(it).__name__ if is_local else component.component.rpartition(":")[2]
@@ -181,10 +182,10 @@ def _references(board: Board) -> Iterator[str]:
     for component in board.components:
         yield component.component
     for agent in board.agents:
-        yield from _of_agent(agent)
+        yield from _agent_references(agent)
 
 
-def _of_agent(agent: BoardAgent) -> Iterator[str]:
+def _agent_references(agent: BoardAgent) -> Iterator[str]:
     yield from (it.component for it in agent.components)
     yield from (it.function for it in agent.engines if isinstance(it, FunctionEngine))
     if agent.best_of:
@@ -200,21 +201,21 @@ def _of_agent(agent: BoardAgent) -> Iterator[str]:
     contexts = [agent.context, agent.fallback, *(it.context for it in agent.engines)]
     for context in (*contexts, *(it.context for it in agent.consumes)):
         if context is not None:
-            yield from _of_provider(context)
+            yield from _provider_references(context)
 
 
-def _of_provider(provider: Provider) -> Iterator[str]:
+def _provider_references(provider: Provider) -> Iterator[str]:
     match provider:
         case CustomProvider(provider=name):
             yield name
         case CompositeProvider(providers=inner):
             for it in inner:
-                yield from _of_provider(it)
+                yield from _provider_references(it)
         case RedactingProvider(provider=inner, transform=transform):
             yield from transform.values()
-            yield from _of_provider(inner)
+            yield from _provider_references(inner)
         case SummaryProvider(provider=inner):
-            yield from _of_provider(inner)
+            yield from _provider_references(inner)
         case _:
             pass
 

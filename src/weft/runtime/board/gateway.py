@@ -19,7 +19,7 @@ from weft.ids import nearest
 from weft.ports.board import ArtifactQuery, Consumption, StoredArtifact
 from weft.ports.scope import Scope
 from weft.runtime.board.collecting import Collector, last_run, open_run
-from weft.runtime.board.publish import Offer, Publication, event_of, validate_offer
+from weft.runtime.board.publish import Offer, Publication, publish_event, validate_offer
 from weft.runtime.board.reading import reader_for
 from weft.runtime.gateway import Gateway
 from weft.runtime.models import require_embeddings
@@ -168,7 +168,7 @@ class BoardGateway(Gateway):
         self, workflow: Workflow, offer: Offer, draft: JsonDraft, scope: Scope
     ) -> ArtifactPublished:
         user = scope.user or ""
-        return await event_of(
+        return await publish_event(
             workflow, offer, draft, app=scope.app, user=user, ports=self._code_ports
         )
 

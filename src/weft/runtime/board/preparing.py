@@ -27,21 +27,21 @@ from weft.spec.board import HookName
 from weft.spec.providers import MAX_ITEMS
 
 
-async def prepared(call: CodeCall) -> tuple[BoardInput, str]:
+async def prepare_activation(call: CodeCall) -> tuple[BoardInput, str]:
     """Ask components and providers before an agent works; return what they gave, or a fault."""
     state: dict[str, Any] = {}
     inputs = envelopes(inputs_of(call.active), call)
     found: dict[str, Any] = {}
     try:
-        verdict = await _verdict(call, inputs, state)
+        verdict = await _ask_before_schedule(call, inputs, state)
         if verdict.kind != "continue":
             stopped = BoardInput(
                 verdict=verdict.kind, seconds=verdict.seconds, detail=verdict.reason
             )
             return stopped, ""
-        changed = await _inputs(call, "pre_consume", inputs, state)
-        slices, engines = await _slices(call, changed, state)
-        changed = await _inputs(call, "pre_evaluate", changed, state)
+        changed = await _run_input_hooks(call, "pre_consume", inputs, state)
+        slices, engines = await _fetch_slices(call, changed, state)
+        changed = await _run_input_hooks(call, "pre_evaluate", changed, state)
         if changed is not inputs:
             found["inputs"] = [_as_draft(it) for it in changed]
         if state:
@@ -62,17 +62,19 @@ class _ProviderFailed(ToolError):
         self.record = {**record, "error": message}
 
 
-async def _verdict(call: CodeCall, inputs: Sequence[Envelope], state: dict[str, Any]) -> Verdict:
+async def _ask_before_schedule(
+    call: CodeCall, inputs: Sequence[Envelope], state: dict[str, Any]
+) -> Verdict:
     for hook in code_of(call).hooks_of(call.active.agent, "before_schedule"):
         ctx = eval_context(call, inputs, state)
         given = await call.invoke(hook.name, hook.call, ctx, ctx.inputs)
-        verdict = given if isinstance(given, Verdict) else _named_verdict(hook, given)
+        verdict = given if isinstance(given, Verdict) else _read_verdict(hook, given)
         if verdict.kind != "continue":
             return replace(verdict, reason=verdict.reason or f"by {hook.name}")
     return Verdict()
 
 
-def _named_verdict(hook: LinkedHook, given: object) -> Verdict:
+def _read_verdict(hook: LinkedHook, given: object) -> Verdict:
     if given is None:
         return Verdict()
     if given in ("continue", "skip", "defer", "block"):
@@ -80,7 +82,7 @@ def _named_verdict(hook: LinkedHook, given: object) -> Verdict:
     raise ToolError(f"{hook.name} returned {given!r}; return CONTINUE, SKIP, DEFER or BLOCK")
 
 
-async def _inputs(
+async def _run_input_hooks(
     call: CodeCall,
     hook: HookName,
     inputs: Sequence[Envelope],
@@ -101,7 +103,7 @@ async def _inputs(
     return inputs
 
 
-async def _slices(
+async def _fetch_slices(
     call: CodeCall, inputs: Sequence[Envelope], state: dict[str, Any]
 ) -> tuple[list[dict[str, Any]], list[int]]:
     """Ask each provider that is needed once; say which engine gets which slice."""
@@ -118,10 +120,10 @@ async def _slices(
         if place == len(asked):
             asked.append(provider)
         places.append(place)
-    return [await _slice(call, it, inputs, state) for it in asked], places
+    return [await _fetch_slice(call, it, inputs, state) for it in asked], places
 
 
-async def _slice(
+async def _fetch_slice(
     call: CodeCall,
     provider: ContextProvider,
     inputs: Sequence[Envelope],
@@ -129,15 +131,15 @@ async def _slice(
 ) -> dict[str, Any]:
     fallback = code_of(call).fallbacks.get(call.active.agent)
     try:
-        return await _asked(call, provider, inputs, state)
+        return await _ask_provider(call, provider, inputs, state)
     except ToolError as error:
         if fallback is None or provider is fallback:
             raise
-        told = await _asked(call, fallback, inputs, state)
+        told = await _ask_provider(call, fallback, inputs, state)
         return {**told, "instead_of": name_of(provider), "error": str(error)}
 
 
-async def _asked(
+async def _ask_provider(
     call: CodeCall,
     provider: ContextProvider,
     inputs: Sequence[Envelope],
@@ -179,7 +181,7 @@ async def _asked(
             message = f"the provider {name} failed: {type(error).__name__}: {error}"
         raise _ProviderFailed(message, record()) from error
     state.update(ctx.state)
-    foreign = await _foreign(call, items, served)
+    foreign = await _hidden_item_ids(call, items, served)
     own = [it for it in items if str(it.get("id")) not in foreign]
     bounded = own[:MAX_ITEMS]
     return record(
@@ -201,7 +203,7 @@ def _plain_slice(given: ContextSlice) -> tuple[list[Item], dict[str, Any]]:
     return cast("tuple[list[Item], dict[str, Any]]", (items, metadata))
 
 
-async def _foreign(call: CodeCall, items: Sequence[Item], served: set[str]) -> set[str]:
+async def _hidden_item_ids(call: CodeCall, items: Sequence[Item], served: set[str]) -> set[str]:
     """Return the ids of items that did not come from the reader and that the agent may not see."""
     strange = [str(it["id"]) for it in items if it.get("id") is not None]
     rules = rules_of(call.workflow.compiled)

@@ -13,7 +13,7 @@ from weft.errors import ToolError, UsageError
 from weft.findings import Json
 from weft.ids import nearest
 from weft.ports.tools import Call
-from weft.runtime.board.calls import consulted
+from weft.runtime.board.calls import consult_components
 from weft.runtime.tools.code_call import CodeCall, CodePorts
 from weft.runtime.variables.json_values import plain_json
 from weft.runtime.workflow import Workflow
@@ -144,7 +144,7 @@ def _require_consumer(workflow: Workflow, offer: Offer) -> None:
         )
 
 
-async def event_of(
+async def publish_event(
     workflow: Workflow,
     offer: Offer,
     draft: JsonDraft,
@@ -157,7 +157,7 @@ async def event_of(
     draft = {**draft, "id": offer.id}
     call = CodeCall(ports, workflow, State("", app=app), Call(""))
     try:
-        draft = await consulted(call, "", draft)
+        draft = await consult_components(call, "", draft)
     except ToolError as error:
         raise UsageError(f"it cannot be published: {error}") from error
     if "blocked" in draft:

@@ -27,7 +27,7 @@ from weft.errors import ToolError, WeftError
 from weft.findings import Json
 from weft.runtime.board.reading import reader_for
 from weft.runtime.flow.code import FlowCode, LinkedFunction
-from weft.runtime.flow.states import GivenState, given_state, said
+from weft.runtime.flow.states import GivenState, first_error, given_state
 from weft.runtime.tools.code_call import CodeCall
 from weft.spec.flow import AgentWork, FunctionWork, Step, Work
 
@@ -142,13 +142,13 @@ def board_for_step(call: CodeCall, name: str) -> BoardReader:
     )
 
 
-async def called(call: CodeCall, hook: str) -> Json:
+async def call_step(call: CodeCall, hook: str) -> Json:
     """Call the code of a step at a hook point, and return what its event says."""
     given, work = state_for_step(call), current_work(call)
     if hook == "step":
         function = code_of(call).function(cast("FunctionWork", work))
         arguments = [given.state] if function.alone else [given.state, step_context(call)]
-        name = _named(call, function)
+        name = _code_name(call, function)
         returned = await call.invoke(name, function.call, *arguments)
         return _result(name, given, returned)
     step = code_of(call).agent(cast("AgentWork", work))
@@ -156,10 +156,10 @@ async def called(call: CodeCall, hook: str) -> Json:
     response = _response(step.output_type, reply)
     assembly = step_context(call).assembly
     returned = await call.invoke(name, step.apply, given.state, response, assembly)
-    return _result(name, given, returned, _confidence(reply.get("output")))
+    return _result(name, given, returned, _reply_confidence(reply.get("output")))
 
 
-def _named(call: CodeCall, function: LinkedFunction) -> str:
+def _code_name(call: CodeCall, function: LinkedFunction) -> str:
     """Return what messages call the code of a step: the step, as its author knows it."""
     if undone_of(call.state, call.active) is None:
         return current_step(call).name
@@ -173,7 +173,9 @@ def _response(kind: type[BaseModel] | None, reply: Mapping[str, Any]) -> Respons
         try:
             output = kind.model_validate(output)
         except ValidationError as error:
-            raise ToolError(f"the reply does not fit {kind.__name__}: {said(error)}") from error
+            raise ToolError(
+                f"the reply does not fit {kind.__name__}: {first_error(error)}"
+            ) from error
     return Response(str(reply.get("text") or ""), output, Usage(**usage))
 
 
@@ -181,14 +183,14 @@ def _result(name: str, given: GivenState, returned: object, sure: float | None =
     """Return what a step has changed, and how sure it is; raises ToolError naming its code."""
     if isinstance(returned, StepResult):
         result = cast("StepResult[Any]", returned)
-        returned, sure = result.changes, _sure(name, result.confidence, sure)
+        returned, sure = result.changes, _read_confidence(name, result.confidence, sure)
     try:
         return {"set": given.changes(returned), "confidence": sure}
     except ToolError as error:
         raise ToolError(f"{name}: {error}") from error.__cause__
 
 
-def _sure(name: str, given: object, otherwise: float | None) -> float | None:
+def _read_confidence(name: str, given: object, otherwise: float | None) -> float | None:
     if given is None:
         return otherwise
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
@@ -196,7 +198,7 @@ def _sure(name: str, given: object, otherwise: float | None) -> float | None:
     return float(given)
 
 
-def _confidence(output: object) -> float | None:
+def _reply_confidence(output: object) -> float | None:
     """Return how sure a model says it is, in a field of that name."""
     value = cast("dict[str, Any]", output).get("confidence") if isinstance(output, dict) else None
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -2,17 +2,16 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, cast, get_args, get_origin, get_type_hints
+from dataclasses import dataclass, is_dataclass
+from typing import Any, Final, cast, get_args, get_origin, get_type_hints, is_typeddict
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 
 from weft.context.agent_step import AgentStep, ContextAssembler
 from weft.dsl.objects import given_key
 from weft.engine.flow.plan import steps_of, works_of
 from weft.ports.retrieval import Collection, VectorSearchAdapter
 from weft.ports.tools import ToolLoader
-from weft.runtime.flow.lost_fields import lost_fields
 from weft.runtime.linked_objects import ObjectMaker, display_name, find_objects, unusable
 from weft.spec.flow import AgentWork, Flow, FunctionWork, RetrievalIngredient, StepContext
 from weft.spec.part import JsonMap
@@ -140,7 +139,7 @@ def _function(maker: ObjectMaker, work: FunctionWork) -> LinkedFunction:
         raise unusable(
             work.function, "does no step", "name a function, or a class with a method `run`"
         )
-    count = _taken(call)
+    count = _parameter_count(call)
     if count not in (1, 2):
         raise unusable(
             work.function,
@@ -151,7 +150,7 @@ def _function(maker: ObjectMaker, work: FunctionWork) -> LinkedFunction:
     return LinkedFunction(display_name(work.function, made), call, count == 1, is_named)
 
 
-def _taken(call: Callable[..., Any]) -> int:
+def _parameter_count(call: Callable[..., Any]) -> int:
     """Return how many parameters a function wants; what has a default is the author's own."""
     try:
         parameters = inspect.signature(call).parameters.values()
@@ -200,3 +199,46 @@ def _adapters(kind: type) -> Iterator[tuple[str, str]]:
         if get_origin(hint) is VectorSearchAdapter and isinstance(of[0], type):
             collection = cast("type[Collection]", of[0])
             yield name, collection.collection_name()
+
+
+# -- fields of a state that would be lost: the state is kept as JSON, and they are not written
+
+
+_SECRETS: Final = (Secret, SecretBytes, SecretStr)
+
+
+def lost_fields(kind: type[BaseModel]) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a class, and of those inside, that JSON does not have; and why."""
+    yield from _lost_in_model(kind, "", {kind})
+
+
+def _lost_in_model(kind: type[BaseModel], place: str, seen: set[type]) -> Iterator[tuple[str, str]]:
+    for name, field in kind.model_fields.items():
+        if field.exclude or getattr(field, "exclude_if", None):  # The latter since pydantic 2.12.
+            yield f"{place}{name}", "is left out where it is written (exclude)"
+        yield from _lost_in_type(field.annotation, f"{place}{name}", seen)
+
+
+def _lost_in_type(annotation: object, place: str, seen: set[type]) -> Iterator[tuple[str, str]]:
+    named = getattr(annotation, "__value__", None)  # What `type X = ...` stands for.
+    for part in (*get_args(annotation), *([] if named is None else [named])):
+        yield from _lost_in_type(part, place, seen)
+    if not isinstance(get_origin(annotation) or annotation, type):
+        return
+    kind = cast("type[Any]", get_origin(annotation) or annotation)
+    if kind in seen:
+        return
+    if issubclass(kind, _SECRETS):
+        yield place, f"is a {kind.__name__}, which is written as asterisks"
+    elif issubclass(kind, BaseModel):
+        yield from _lost_in_model(kind, f"{place}.", {*seen, kind})
+    elif is_dataclass(kind) or is_typeddict(kind):
+        for name, hint in _hints(kind).items():
+            yield from _lost_in_type(hint, f"{place}.{name}", {*seen, kind})
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    try:
+        return get_type_hints(kind)
+    except NameError:  # A name that only its function knows: pydantic has resolved it, we cannot.
+        return {}

@@ -56,29 +56,29 @@ _ROLES: Final = ("system", "user", "assistant")
 _MOST_MESSAGES: Final = 1_000
 
 
-async def prepared(call: CodeCall) -> tuple[StepInput, str]:
+async def prepare_step(call: CodeCall) -> tuple[StepInput, str]:
     """Put together what a step is shown; return it, or what is known of the error, and a fault."""
     begun = time.perf_counter()
     try:
         given = state_for_step(call).state
-        assembly, context = await _assembled(call, given)
-        messages = await _messages(call, given, assembly)
+        assembly, context = await _assemble_context(call, given)
+        messages = await _build_messages(call, given, assembly)
         found = {"messages": messages, "context": context}
         plain = cast("StepInput", plain_json(found))
     except (WeftError, ValueError) as error:
-        return _raised(error), str(error)
+        return _exception_record(error), str(error)
     except Exception as error:  # noqa: BLE001 - what an author's object does becomes an event
         told = f"the context cannot be put together: {type(error).__name__}: {error}"
-        return _raised(error), told
+        return _exception_record(error), told
     return {**plain, "ms": round((time.perf_counter() - begun) * 1000, 1)}, ""
 
 
-def _raised(error: Exception) -> StepInput:
+def _exception_record(error: Exception) -> StepInput:
     raised = exception_of(error)
     return StepInput() if raised is None else StepInput(exception=raised)
 
 
-async def _assembled(
+async def _assemble_context(
     call: CodeCall, state: object
 ) -> tuple[AssembledContext, dict[str, Any] | None]:
     """Return the context of a step as code gets it, and as it is recorded."""
@@ -93,18 +93,18 @@ async def _assembled(
     )
     linked = code_of(call).assembler(declared)
     if linked is None:
-        whole = await interpreted(declared.sources, state, context, searches.adapter)
+        whole = await assemble_sources(declared.sources, state, context, searches.adapter)
     else:
         made = linked.instance(searches.adapter)
         name = f"{linked.name}.assemble"
         whole = await call.invoke(name, made.assemble, state, context)
-        _refuse_nonsense(name, whole)
+        _require_context(name, whole)
     formatted = whole if whole.format is not None else replace(whole, format=declared.format)
     fitting, left_out = formatted.fitted()
     return fitting, recorded(fitting, left_out)
 
 
-def _refuse_nonsense(name: str, given: object) -> None:
+def _require_context(name: str, given: object) -> None:
     if not isinstance(given, AssembledContext):
         raise ToolError(f"{name} returned {type(given).__name__}; return an AssembledContext")
     pieces = cast("tuple[object, ...]", given.segments)
@@ -116,7 +116,7 @@ def _refuse_nonsense(name: str, given: object) -> None:
 # -- the declared sources
 
 
-async def interpreted(
+async def assemble_sources(
     sources: Iterable[StepIngredient],
     state: object,
     context: StepContext,
@@ -140,7 +140,7 @@ async def _segment(
                 raise ToolError(f"{context.step} may not be shown {name}")
             return VariableContextSegment(name, context.variables[name])
         case RetrievalIngredient():
-            return await _retrieved(source, state, find)
+            return await _search(source, state, find)
         case ArtifactsIngredient(board=board, filters=filters, limit=limit):
             most = min(limit, filters.limit or limit)
             found = await context.board(board).find(filters.model_copy(update={"limit": most}))
@@ -151,7 +151,7 @@ async def _segment(
             raise AssertionError
 
 
-async def _retrieved(
+async def _search(
     source: RetrievalIngredient, state: object, find: FindAdapter
 ) -> RetrievalContextSegment:
     query = source.query if source.query_path is None else state_value(state, source.query_path)
@@ -159,19 +159,19 @@ async def _retrieved(
         cast("str", query),
         top_k=source.top_k,
         min_relevance=source.min_relevance,
-        filters={it.key: _wanted(it, state) for it in source.filters},
+        filters={it.key: _filter_value(it, state) for it in source.filters},
     )
     return RetrievalContextSegment(source.collection, tuple(results))
 
 
-def _wanted(it: RetrievalFilter, state: object) -> Json:
+def _filter_value(it: RetrievalFilter, state: object) -> Json:
     return it.value if it.path is None else state_value(state, it.path)
 
 
 # -- the messages of an agent's step
 
 
-async def _messages(
+async def _build_messages(
     call: CodeCall, state: object, assembly: AssembledContext
 ) -> list[ChatMessage] | None:
     """Return what the step of an agent sends; None where no class writes that."""
@@ -181,18 +181,18 @@ async def _messages(
     step = code_of(call).agent(work)
     name = f"{type(step).__name__}.build_messages"
     awaited = iscoroutinefunction(step.build_messages)
-    build = step.build_messages if awaited else partial(_listed, step.build_messages)
+    build = step.build_messages if awaited else partial(_collect_messages, step.build_messages)
     given = await call.invoke(name, build, state, assembly, step_context(call, assembly))
-    return _checked(name, given)
+    return _check_messages(name, given)
 
 
-def _listed(build: Callable[..., object], *arguments: object) -> object:
+def _collect_messages(build: Callable[..., object], *arguments: object) -> object:
     """Call a method in its thread to its end, should it be a generator."""
     made = build(*arguments)
     return list(islice(cast("Iterator[Any]", made), _MOST_MESSAGES)) if isgenerator(made) else made
 
 
-def _checked(name: str, given: object) -> list[ChatMessage]:
+def _check_messages(name: str, given: object) -> list[ChatMessage]:
     messages = cast("list[Any]", given) if isinstance(given, list | tuple) else None
     if not messages or len(messages) >= _MOST_MESSAGES:
         raise ToolError(f"{name} returned no list of messages: {{'role': ..., 'content': ...}}")

@@ -25,10 +25,10 @@ def require_state(workflow: Workflow, given: Mapping[str, Json]) -> None:
     except ValidationError as error:
         later = set(_set_later(workflow.compiled))
         none = {it for it, field in kind.model_fields.items() if field.is_required()}
-        missing, wrong = state_faults(error, {it for it in none if values.get(it) is None}, later)
+        missing, wrong = state_errors(error, {it for it in none if values.get(it) is None}, later)
         if missing or wrong:
             raise UsageError(
-                f"{workflow.name} cannot begin: {faults_text(missing, wrong)}",
+                f"{workflow.name} cannot begin: {errors_text(missing, wrong)}",
                 hint=_hint(workflow, kind, missing, wrong),
             ) from None
 
@@ -47,7 +47,7 @@ def require_collections(workflow: Workflow, known: Retrievers | None, app: str) 
             )
 
 
-def state_faults(
+def state_errors(
     error: ValidationError, none: Collection[str] = (), later: Collection[str] = ()
 ) -> tuple[list[str], dict[str, str]]:
     """Return the fields that are missing, and what is wrong with others, without any value.
@@ -67,7 +67,7 @@ def state_faults(
     return missing, wrong
 
 
-def faults_text(missing: list[str], wrong: Mapping[str, str]) -> str:
+def errors_text(missing: list[str], wrong: Mapping[str, str]) -> str:
     """Say which fields are missing and what is wrong with others."""
     told = [f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"]
     wrongs = [f"{name}: {fault}" if name else fault for name, fault in wrong.items()]

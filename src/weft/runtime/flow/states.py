@@ -8,12 +8,17 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from weft.engine.compiled import CompiledWorkflow
+from weft.engine.events.codec import read_json, unfenced
+from weft.engine.flow.reading import work_of
+from weft.engine.state import State
 from weft.engine.variables.access import value_error
 from weft.engine.variables.conditions import same
 from weft.errors import ToolError
 from weft.findings import Json
 from weft.ids import nearest
 from weft.runtime.variables.json_values import own_copy, plain_json
+from weft.runtime.workflow import Workflow
+from weft.spec.flow import AgentWork
 from weft.spec.variables import DerivedSource, Merge
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -63,7 +68,7 @@ class GivenState:
                 f"return a dict of changed fields, {wanted} or None"
             )
         for name, value in set_.items():
-            whole = joined(name, self._merge(name), self.before.get(name), value)
+            whole = merge_value(name, self._merge(name), self.before.get(name), value)
             fault = value_error(self.compiled, self.before, name, whole)
             if fault:
                 raise ToolError(f"what it returned does not fit: {fault}")
@@ -75,7 +80,7 @@ class GivenState:
         for name, value in after.items():
             held = self.before.get(name)
             if not same(held, value):
-                found[name] = _added(name, self._merge(name), held, value)
+                found[name] = _added_part(name, self._merge(name), held, value)
         return found
 
     def _patch(self, patch: Mapping[str, Any]) -> dict[str, Json]:
@@ -89,10 +94,10 @@ class GivenState:
             return cast("dict[str, Json]", _plain(dict(patch)))
         # Not those of the state that was given: whatever code has done to it changes nothing.
         held = _fields(_read(self.kind, self.before))
-        whole = {it: joined(it, self._merge(it), held[it], patch[it]) for it in patch}
+        whole = {it: merge_value(it, self._merge(it), held[it], patch[it]) for it in patch}
         made = self._made(self.kind, {**held, **whole})
-        after = dumped(made)
-        set_ = {it: _part(self._merge(it), patch[it], after[it]) for it in patch}
+        after = dump_state(made)
+        set_ = {it: _patched_part(self._merge(it), patch[it], after[it]) for it in patch}
         # A validator of the class may have set others. A set may only be in another order.
         others = [it for it in held if it not in patch and getattr(made, it) != held[it]]
         return {**set_, **self._differences({it: after[it] for it in others})}
@@ -101,13 +106,13 @@ class GivenState:
         """Return a whole state as JSON if its class takes its values."""
         if self.kind is None:
             return cast("Mapping[str, Json]", _plain(_fields(returned)))
-        return dumped(self._made(self.kind, _fields(returned)))
+        return dump_state(self._made(self.kind, _fields(returned)))
 
     def _made(self, kind: type[ModelT], fields: Mapping[str, Any]) -> ModelT:
         try:
             return kind.model_validate(fields, by_name=True)
         except ValidationError as error:
-            told = f"what it returned does not fit {kind.__name__}: {said(error)}"
+            told = f"what it returned does not fit {kind.__name__}: {first_error(error)}"
             raise ToolError(told) from error
 
     def _merge(self, name: str) -> Merge | None:
@@ -129,14 +134,14 @@ def given_state(
         }
         return GivenState(compiled, None, StateView(cast("Any", own_copy(derived))), derived)
     state = _read(kind, values)
-    return GivenState(compiled, kind, state, dumped(state))
+    return GivenState(compiled, kind, state, dump_state(state))
 
 
 def _read(kind: type[ModelT], values: Mapping[str, Json]) -> ModelT:
     try:
         return read_state(kind, values)
     except ValidationError as error:
-        raise ToolError(f"the state does not fit {kind.__name__}: {said(error)}") from error
+        raise ToolError(f"the state does not fit {kind.__name__}: {first_error(error)}") from error
 
 
 def read_state(kind: type[ModelT], values: Mapping[str, Json]) -> ModelT:
@@ -145,15 +150,15 @@ def read_state(kind: type[ModelT], values: Mapping[str, Json]) -> ModelT:
     return kind.model_validate_json(to_json(fields), by_name=True)
 
 
-def dumped(state: BaseModel) -> dict[str, Json]:
+def dump_state(state: BaseModel) -> dict[str, Json]:
     """Return the fields of a state as JSON; raises ToolError naming one that cannot be kept."""
     names = type(state).model_fields
     try:
-        return _dumped(state, names)
+        return _dump_fields(state, names)
     except ValueError as error:
         for name in names:
             try:
-                _dumped(state, [name])
+                _dump_fields(state, [name])
             except ValueError as field_error:
                 raise ToolError(f"{name} {_why_not_kept(field_error)}") from error
         raise ToolError(f"the state {_why_not_kept(error)}") from error
@@ -165,13 +170,13 @@ def _why_not_kept(error: ValueError) -> str:
     return f"is too large: {size}" if too_large else f"cannot be kept as JSON: {reason}"
 
 
-def _dumped(state: BaseModel, names: Iterable[str]) -> dict[str, Json]:
+def _dump_fields(state: BaseModel, names: Iterable[str]) -> dict[str, Json]:
     # What does not fit is said when it is read again, with the name of its field.
     fields = state.model_dump(mode="json", include=set(names), by_alias=False, warnings=False)
     return cast("dict[str, Json]", plain_json(fields))
 
 
-def said(error: ValidationError, of: Container[object] | None = None) -> str:
+def first_error(error: ValidationError, of: Container[object] | None = None) -> str:
     """Return the first thing that is wrong, in one line and without the value.
 
     With names of fields, that is what is wrong in these or with all together; it may be nothing.
@@ -199,7 +204,7 @@ def _plain(value: object) -> Json:
         raise ToolError(f"it returned {error}") from error
 
 
-def joined(name: str, merge: Merge | None, held: Any, new: Any) -> Any:  # noqa: ANN401 - values
+def merge_value(name: str, merge: Merge | None, held: Any, new: Any) -> Any:  # noqa: ANN401 - values
     """Return the whole value of a field that new entries or keys are added to."""
     if merge == "append":
         if not isinstance(new, list | tuple):
@@ -213,7 +218,7 @@ def joined(name: str, merge: Merge | None, held: Any, new: Any) -> Any:  # noqa:
     return new
 
 
-def _part(merge: Merge | None, patch: Any, whole: Any) -> Json:  # noqa: ANN401 - as above
+def _patched_part(merge: Merge | None, patch: Any, whole: Any) -> Json:  # noqa: ANN401 - as above
     """Return what a patch has added, out of the whole value as its class has made it."""
     if merge == "append":
         return whole[len(whole) - len(patch) :]
@@ -223,7 +228,7 @@ def _part(merge: Merge | None, patch: Any, whole: Any) -> Json:  # noqa: ANN401 
     return whole
 
 
-def _added(name: str, merge: Merge | None, held: Any, value: Any) -> Json:  # noqa: ANN401
+def _added_part(name: str, merge: Merge | None, held: Any, value: Any) -> Json:  # noqa: ANN401
     """Return what a whole value has more than the one before; raises ToolError if it has less."""
     if merge == "append" and value is not None:
         old: list[Json] = held or []
@@ -237,3 +242,43 @@ def _added(name: str, merge: Merge | None, held: Any, value: Any) -> Json:  # no
             raise ToolError(f"{name} is merged, and {', '.join(gone)} was removed")
         return {it: one for it, one in value.items() if it not in kept or not same(kept[it], one)}
     return value
+
+
+# -- replies of the agents that a flow declares: whether the class of the state takes them
+
+
+def reply_error(workflow: Workflow, state: State, turn: int, text: str) -> str:
+    """Say what the class of the state does not take of a reply; nothing if it takes everything."""
+    kind = workflow.flow_code and workflow.flow_code.state
+    active = state.active.get(turn)
+    if kind is None or active is None or not active.step:
+        return ""
+    work = work_of(workflow.compiled, active)
+    if not isinstance(work, AgentWork) or work.step is not None:  # Its code is asked, not we.
+        return ""
+    values, variables = state.values_of(turn), workflow.compiled.variables
+    reply = _reply_values(workflow.compiled, work, text)
+    try:
+        whole = {
+            it: merge_value(it, variables[it].merge, values.get(it), reply[it]) for it in reply
+        }
+        read_state(kind, {**values, **whole})
+    except ToolError as error:
+        return str(error)
+    except ValidationError as error:
+        return first_error(error, of=reply)  # What else does not fit is not for this agent to fix.
+    return ""
+
+
+def _reply_values(compiled: CompiledWorkflow, work: AgentWork, text: str) -> dict[str, Json]:
+    """Return what a reply sets; nothing where it cannot be read, which the engine says itself."""
+    output: Json = text
+    if compiled.agents[work.agent].output is not None:
+        try:
+            output = read_json(unfenced(text).encode())
+        except ValueError:
+            return {}
+    if work.output is not None:
+        return {work.output: output}
+    fields = cast("dict[str, Json]", output) if isinstance(output, dict) else {}
+    return {name: value for name, value in fields.items() if name in compiled.variables}

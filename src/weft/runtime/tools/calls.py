@@ -22,9 +22,8 @@ from weft.findings import Json
 from weft.ports.external import ExternalPorts
 from weft.ports.model import ModelReply, OutputSchema
 from weft.ports.tools import Call
-from weft.runtime.board.calls import called
-from weft.runtime.flow.calls import called as called_step
-from weft.runtime.flow.calls import exception_of, step_call
+from weft.runtime.board.calls import call_engine
+from weft.runtime.flow.calls import call_step, exception_of, step_call
 from weft.runtime.models import question_of, tool_messages
 from weft.runtime.runs.decision import NewEvent
 from weft.runtime.runs.live_stream import ToolProgress
@@ -159,9 +158,9 @@ class _ToolRun:
             mask=self._masked,
         )
         if command.hook in BOARD_HOOKS:
-            return await called(self._code_call(call), command.hook)
+            return await call_engine(self._code_call(call), command.hook)
         if command.hook in STEP_HOOKS:
-            return await called_step(step_call(self._code_call(call)), command.hook)
+            return await call_step(step_call(self._code_call(call)), command.hook)
         if not command.hook:
             return await run.workflow.tools.call(call)
         hook = HookInput(run.workflow, run.state, command, self._context)

@@ -1,7 +1,7 @@
 """Parts of boards as a program writes them: types, joins, batches, engines."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, TypeVar
@@ -9,15 +9,51 @@ from weakref import WeakSet
 
 from pydantic import BaseModel, ValidationError
 
-from weft.dsl.importable import importable_name
-from weft.dsl.objects import LocalObjects
-from weft.errors import UsageError
+from weft.catalogue import CATALOGUE
+from weft.dsl.objects import LocalObjects, importable_name
+from weft.errors import CheckFailed, UsageError
+from weft.findings import Finding, Place
 from weft.ids import nearest
 from weft.spec import board as spec
 from weft.spec.part import Part
 from weft.spec.tools import INSTALLED, AgentTool
 
 PartT = TypeVar("PartT", bound=Part)
+
+
+def refusal(code: str, fact: str, *hint: str, of: object = None) -> CheckFailed:
+    """Return the error for one mistake; `of` is the function that it was made in."""
+    written = getattr(of, "__code__", None)
+    place = Place(written.co_filename, written.co_firstlineno) if written else Place("the flow")
+    return failed(fact, [Finding(code, CATALOGUE[code].severity, fact, place, hint=hint)])
+
+
+def failed(message: str, findings: Iterable[Finding]) -> CheckFailed:
+    """Return an error that shows all findings, in a traceback too."""
+    found = tuple(findings)
+    error = CheckFailed(message, found)
+    for it in found:
+        hint = f" ({'; '.join(it.hint)})" if it.hint else ""
+        error.add_note(f"{it.place}: {it.code} {it.message}{hint}")
+    return error
+
+
+def made(part: type[PartT], **fields: Any) -> PartT:  # noqa: ANN401 - the fields of the part
+    """Return a part of the spec, or refuse a value of a kind that it cannot have."""
+    try:
+        return part(**fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(it) for it in first["loc"])
+        fact = f"{part.__name__}: {place} cannot be {first['input']!r}: {first['msg']}"
+        raise refusal("FLOW034", fact) from error
+
+
+def require_function(it: object, what: str, example: str) -> Callable[..., Any]:
+    """Return what is called with a builder, or refuse something else."""
+    if not callable(it) or isinstance(it, type):
+        raise refusal("FLOW034", f"{what} is a function, not {it!r}", f"write {example}")
+    return it
 
 
 ModelT = TypeVar("ModelT", bound=type[BaseModel])
