@@ -19,7 +19,7 @@ from weft.findings import Json
 from weft.ids import nearest
 from weft.packages.reader import read_package
 from weft.ports.board import StoredArtifact
-from weft.runtime.board.evaluation import ArtifactTypes, artifact_types
+from weft.runtime.board.code import ArtifactTypes, artifact_types
 from weft.runtime.host import Host
 from weft.spec.providers import MAX_LIMIT
 

@@ -26,8 +26,7 @@ from weft.findings import Finding, Json, Place
 from weft.ids import TERMINATE, USER
 from weft.ports.model import OutputSchema, ToolSchema
 from weft.ports.tools import Call, ToolLoader, Tools
-from weft.runtime.board.code import BoardCode, link_board
-from weft.runtime.board.evaluation import NO_TYPES, ArtifactTypes, artifact_types
+from weft.runtime.board.code import NO_TYPES, ArtifactTypes, BoardCode, artifact_types, link_board
 from weft.runtime.flow.code import FlowCode, link_flow
 from weft.runtime.tools.forms import Form, Validator, make_forms, validator_for
 from weft.spec.agents import CACHE_SEED, WORD_CONDITIONS, Handoff, ModelSettings
