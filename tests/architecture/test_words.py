@@ -1,7 +1,7 @@
 """The words of the field stand where people look for them; those of our own do not return."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -32,8 +32,22 @@ WORDS = {
 }
 
 
-def texts() -> Iterator[tuple[str, str]]:
-    for place in PLACES:
+#: Pages that people read first; findings.md is generated from the catalogue.
+PAGES = ("docs", "examples/board", "examples/flows", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
+
+#: An unusual expression, and the conventional one.
+PAGE_WORDS = {
+    r"\b[Ww]hoever\b": "the person who, or the subject of the sentence",
+    r"\b[Nn]obody\b": "no one is needed in a sentence with a subject",
+    r"\bcame? of\b": "the result of",
+    r"\b(?:is|are|was|were) told\b": "receives, sees",
+    r"\banew\b": "again",
+    r"\bside by side\b": "in parallel",
+}
+
+
+def texts(places: Sequence[str] = PLACES) -> Iterator[tuple[str, str]]:
+    for place in places:
         path = ROOT / place
         files = [path] if path.is_file() else sorted(path.rglob("*"))
         for file in files:
@@ -49,6 +63,17 @@ def test_a_word_of_our_own_is_not_used(pattern: str):
         for found_word in re.finditer(pattern, text)
     ]
     assert not found, f"say instead: {WORDS[pattern]}"
+
+
+@pytest.mark.parametrize("pattern", PAGE_WORDS, ids=PAGE_WORDS.values())
+def test_pages_use_conventional_expressions(pattern: str):
+    found = [
+        f"{name}: {match[0]!r}"
+        for name, text in texts(PAGES)
+        if name != "docs/findings.md"
+        for match in re.finditer(pattern, text)
+    ]
+    assert not found, f"write instead: {PAGE_WORDS[pattern]}"
 
 
 @pytest.mark.parametrize(
