@@ -33,7 +33,15 @@ WORDS = {
 
 
 #: Pages that people read first; findings.md is generated from the catalogue.
-PAGES = ("docs", "examples/board", "examples/flows", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
+PAGES = (
+    "docs",
+    "examples/board",
+    "examples/flows",
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+)
 
 #: An unusual expression, and the conventional one.
 PAGE_WORDS = {
