@@ -36,13 +36,11 @@ from weft.adapters.sqlite.board_rows import BoardRows, board_rows
 from weft.adapters.sqlite.pieces import marks
 from weft.adapters.sqlite.rows import Written
 from weft.adapters.sqlite.schema import open_writer
-from weft.engine.board.rows import board_sides
 from weft.engine.board.state import Artifact, BoardState
 from weft.engine.board.visibility import Audience, Identity
-from weft.engine.events import KIND_NAMES, Event
-from weft.engine.events.board import ArtifactPublished
+from weft.engine.events import KIND_NAMES, ArtifactPublished, Event
 from weft.engine.events.codec import decode, encode
-from weft.engine.rows import Batch, run_row
+from weft.engine.rows import Batch, board_sides, run_row
 from weft.engine.state import State
 from weft.errors import StoreError
 from weft.ports.board import ArtifactQuery, StoredArtifact

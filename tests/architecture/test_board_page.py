@@ -14,7 +14,7 @@ import weft.board
 from support.page_play import BLOCK, chapter, read_pages, sections
 from weft.board import Board
 from weft.cli.app import main
-from weft.engine.events.board import MissedReason
+from weft.engine.events.kinds import MissedReason
 from weft.packages.reader import read_package
 from weft.packages.review import refuse_errors
 from weft.spec.board import HookName, Visibility

@@ -9,7 +9,7 @@ import pytest
 
 from support.page_play import read_pages
 from weft import Answer, Scope, UserMessage
-from weft.engine.unsupported import not_performed
+from weft.engine.compile import not_performed
 from weft.packages.layout import FILE_KINDS
 from weft.packages.review import review
 from weft.spec.agents import REPLY_LIMITS, Agent, AgentType, Handoff, HumanInteraction

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from weft.engine.unsupported import not_performed
+from weft.engine.compile import not_performed
 from weft.errors import LinkError
 from weft.ports.scope import Scope
 from weft.spec.workflow import WorkflowSpec

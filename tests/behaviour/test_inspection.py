@@ -28,13 +28,13 @@ from weft.engine.events import (
     RequestOpened,
     RunEnded,
     RunStarted,
+    Spent,
     ToolCalled,
     ToolFailed,
     ToolReturned,
     Usage,
     VariableSet,
 )
-from weft.engine.spent import Spent
 from weft.engine.state import State
 from weft.errors import UsageError
 from weft.inspect.run import inspect_run, spending

@@ -14,7 +14,7 @@ from support.boundary_play import declared, derived, of
 from support.run_play import play
 from weft.app.installation import PluginTriggers
 from weft.engine.events import ModelReplied, RunEnded, TurnEnded, VariableRefused, VariableSet
-from weft.engine.variables.trigger_kinds import Fires
+from weft.engine.variables.trigger_index import Fires
 from weft.errors import CheckFailed, LinkError, SetupError
 from weft.inspect.replay import check_replay
 from weft.packages.reader import read_package
@@ -208,7 +208,7 @@ def test_a_transition_that_waits_for_a_plug_in_leads_where_it_says():
 MODULE = """
 from pydantic import BaseModel
 from weft.engine.events import RequestAnswered
-from weft.engine.variables.trigger_kinds import Fires
+from weft.engine.variables.trigger_index import Fires
 
 
 class Shouting(BaseModel):

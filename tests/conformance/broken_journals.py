@@ -1,9 +1,15 @@
 """Journals that are wrong in one respect each: what the suite must notice."""
 
 from weft.adapters.memory import MemoryJournal
-from weft.engine.board.rows import ArtifactRow, ConsumedRow, Letter, LetterTaken
 from weft.engine.events import MessageShown, ToolReturned
-from weft.engine.rows import RequestClosed, RequestRow
+from weft.engine.rows import (
+    ArtifactRow,
+    ConsumedRow,
+    Letter,
+    LetterTaken,
+    RequestClosed,
+    RequestRow,
+)
 from weft.errors import StoreConflict, StoreError
 from weft.ports.board import payload_holds
 from weft.ports.journal import Pruned

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.catalogue import CATALOGUE
 from weft.engine.events import TurnEnded
-from weft.engine.variables.suppression import WITHOUT_SCHEMA
-from weft.engine.variables.trigger_kinds import Fires
+from weft.engine.variables.access import WITHOUT_SCHEMA
+from weft.engine.variables.trigger_index import Fires
 from weft.errors import LinkError, PackageError
 from weft.packages.archive.exporting import export_package
 from weft.packages.archive.importing import import_package

@@ -9,8 +9,8 @@ import pytest
 
 from weft.check.explore import explore
 from weft.check.subject import Subject
+from weft.engine.compile import not_performed
 from weft.engine.flow.plan import nodes_of
-from weft.engine.unsupported import not_performed
 from weft.packages.reader import Package, read_package
 from weft.packages.review import review
 from weft.packages.workspace import (

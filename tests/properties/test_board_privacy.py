@@ -25,8 +25,7 @@ from weft.adapters.sqlite import SqliteJournal
 from weft.context import providers
 from weft.context.providers import SemanticContextProvider
 from weft.context.similarity import Similarity
-from weft.engine.events import SOURCE, ContextFetched, RunStarted
-from weft.engine.events.board import ArtifactPublished
+from weft.engine.events import SOURCE, ArtifactPublished, ContextFetched, RunStarted
 from weft.engine.events.codec import encode
 from weft.engine.state import State
 from weft.ports.scope import Scope

@@ -35,7 +35,7 @@ from weft.board import (
     PublicVisibility,
     Verdict,
 )
-from weft.engine.board import ids as board_ids
+from weft.engine.board import publishing as board_ids
 from weft.engine.board import turn as board_turn
 from weft.engine.events import ArtifactPublished, ContextFetched, Event, TurnStarted
 from weft.engine.events.codec import encode

@@ -17,8 +17,16 @@ from weft.adapters.memory import MemoryJournal
 from weft.adapters.sqlite import SqliteJournal
 from weft.engine.board.publishing import VISIBILITY, Draft
 from weft.engine.commands import Fetch
-from weft.engine.events import KIND_NAMES, Event, RunEnded, StopAsked, TurnFailed, TurnStarted
-from weft.engine.events.board import BatchesFlushed, DeliveryMissed
+from weft.engine.events import (
+    KIND_NAMES,
+    BatchesFlushed,
+    DeliveryMissed,
+    Event,
+    RunEnded,
+    StopAsked,
+    TurnFailed,
+    TurnStarted,
+)
 from weft.engine.events.codec import decode, encode
 from weft.engine.reduce import advance, fold
 from weft.inspect.replay import check_replay

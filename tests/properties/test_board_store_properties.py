@@ -17,8 +17,7 @@ from support.effort import TIMES
 from weft.adapters.memory import MemoryJournal
 from weft.adapters.sqlite import SqliteJournal, board
 from weft.engine.board.visibility import Identity, may_see, stored_audience
-from weft.engine.events import MessageShown
-from weft.engine.events.board import ArtifactPublished
+from weft.engine.events import ArtifactPublished, MessageShown
 from weft.ports.board import ArtifactQuery
 from weft.testing.journal.board_samples import BoardRun
 

@@ -29,7 +29,7 @@ from seeds.seed_play import (
     write_package,
 )
 from weft.engine.events import Event, ModelReplied, TimerFired, TimerSet, ToolFailed, ToolReturned
-from weft.engine.variables.trigger_kinds import Fires
+from weft.engine.variables.trigger_index import Fires
 from weft.errors import CheckFailed
 from weft.inspect.replay import check_replay
 from weft.packages.reader import read_package

@@ -20,7 +20,7 @@ from seeds.seed_play import (
     write_package,
 )
 from weft.engine.events import ConditionJudged, RunStarted, ToolReturned
-from weft.engine.variables.suppression import IN_PRODUCTION
+from weft.engine.variables.access import IN_PRODUCTION
 from weft.errors import CheckFailed, LinkError
 from weft.packages.reader import read_package
 from weft.runtime.workflow import Linking

@@ -36,7 +36,7 @@ from weft.testing.models import ScriptedModel, call
 PLUGIN = """
 from pydantic import BaseModel
 from weft.engine.events import TurnEnded
-from weft.engine.variables.trigger_kinds import Fires
+from weft.engine.variables.trigger_index import Fires
 
 
 class Settings(BaseModel, extra="forbid"):

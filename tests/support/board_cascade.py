@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from weft.engine.events import Event, TurnStarted
-from weft.engine.events.board import ArtifactArrived, ArtifactPublished
+from weft.engine.events import ArtifactArrived, ArtifactPublished, Event, TurnStarted
 from weft.runtime.board.evaluation import CONTINUE, EvalContext, EvalInputs, Verdict
 from weft.runtime.host import Host
 from weft.runtime.workflow import Linking

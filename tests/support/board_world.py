@@ -14,7 +14,11 @@ from weft.engine.board.publishing import Draft, published
 from weft.engine.board.rules import SubscriptionRules, holds
 from weft.engine.commands import CallTool, Fetch
 from weft.engine.events import (
+    ArtifactArrived,
+    ArtifactPublished,
     ContextFetched,
+    DeliveryDeferred,
+    DeliveryMissed,
     Event,
     EventData,
     RunStarted,
@@ -22,12 +26,6 @@ from weft.engine.events import (
     ToolFailed,
     ToolReturned,
     TurnStarted,
-)
-from weft.engine.events.board import (
-    ArtifactArrived,
-    ArtifactPublished,
-    DeliveryDeferred,
-    DeliveryMissed,
 )
 from weft.engine.reduce import advance, fold, is_expected, pending
 from weft.engine.rows import TimerGone, TimerRow, batch

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from weft.engine.events import ModelReplied
-from weft.engine.variables.trigger_kinds import Fires
+from weft.engine.variables.trigger_index import Fires
 from weft.errors import ModelError, PortError, StoreError
 from weft.ports.external import ExternalPorts, ServiceAnswer
 from weft.runtime.workflow import Linking

@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from typing import Final
 
 from weft.check.subject import Profile
-from weft.engine.variables.suppression import IN_PRODUCTION, WITHOUT_SCHEMA
-from weft.engine.variables.trigger_kinds import TriggerKind
+from weft.engine.variables.access import IN_PRODUCTION, WITHOUT_SCHEMA
+from weft.engine.variables.trigger_index import TriggerKind
 from weft.errors import SetupError, UsageError
 from weft.runtime.workflow import Linking
 

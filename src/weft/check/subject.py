@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from types import ModuleType
 from typing import Literal, TypeAlias, TypeVar, cast
 
-from weft.engine.variables.trigger_kinds import TriggerKind, TriggerKinds
+from weft.engine.variables.trigger_index import TriggerKind, TriggerKinds
 from weft.errors import ExpressionError
 from weft.findings import Fix, Path, Place, Severity
 from weft.ids import BUILT_IN_VARIABLES, TERMINATE, USER

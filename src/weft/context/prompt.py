@@ -28,10 +28,10 @@ from weft.context.view import (
     headed,
     schemas,
 )
-from weft.engine.events.context import BoardInput
+from weft.engine.events.kinds import BoardInput
 from weft.engine.flow.lanes import lane_of
 from weft.engine.state import Activation, State
-from weft.engine.turn.offered import offered_tools
+from weft.engine.turn.calls import offered_tools
 from weft.findings import Json
 from weft.ports.model import ChatMessage, ToolSchema
 from weft.spec.agents import estimate_tokens

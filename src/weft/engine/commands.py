@@ -3,7 +3,7 @@
 from typing import NamedTuple, TypeAlias
 
 from weft.engine.events import EventData, Values
-from weft.engine.events.calls import HookPoint
+from weft.engine.events.kinds import HookPoint
 from weft.engine.state import GivenAnswer
 
 

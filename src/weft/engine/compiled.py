@@ -17,7 +17,7 @@ from weft.engine.events import (
     ToolReturned,
     TurnFailed,
 )
-from weft.engine.events.calls import HookPoint
+from weft.engine.events.kinds import HookPoint
 from weft.engine.flow.plan import FlowPlan
 from weft.engine.state import Activation, OpenCall, State
 from weft.engine.turn.hook_points import HookFunction

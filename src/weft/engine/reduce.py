@@ -13,7 +13,7 @@ from weft.engine.commands import Assemble, CallModel, Command, Judge, Record, Wr
 from weft.engine.compiled import CompiledWorkflow, Expected, Handler
 from weft.engine.events import Event, EventData
 from weft.engine.state import Activation, State
-from weft.engine.turn import calls, model_calls, run
+from weft.engine.turn import calls, run
 from weft.engine.variables import values as variables
 from weft.engine.variables.triggers import custom
 
@@ -22,10 +22,10 @@ HANDLERS: Final[Mapping[type[EventData], Handler]] = {
     events.RunStarted: run.on_run_started,
     events.RunForked: run.on_run_forked,
     events.MessageShown: run.on_message_shown,
-    events.ContextAssembled: model_calls.on_context_assembled,
-    events.ModelReplied: model_calls.on_model_replied,
-    events.ModelFailed: model_calls.on_model_failed,
-    events.OutputRefused: model_calls.on_output_refused,
+    events.ContextAssembled: calls.on_context_assembled,
+    events.ModelReplied: calls.on_model_replied,
+    events.ModelFailed: calls.on_model_failed,
+    events.OutputRefused: calls.on_output_refused,
     events.ToolCalled: calls.on_tool_called,
     events.ToolReturned: calls.on_tool_returned,
     events.ToolFailed: calls.on_tool_failed,

@@ -9,12 +9,10 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypedDict, TypeVa
 
 from weft.engine.board.state import Artifact, BoardState, JsonDraft
 from weft.engine.conversation.routing import Route
-from weft.engine.events import Event, Outcome, ToolRequest
-from weft.engine.events.calls import HookPoint
-from weft.engine.events.context import BoardInput
+from weft.engine.events import Event, Outcome, Spent, ToolRequest
+from weft.engine.events.kinds import BoardInput, HookPoint
 from weft.engine.flow.state import FlowState, StepRun
 from weft.engine.log import KeyLog, Log
-from weft.engine.spent import Spent
 from weft.findings import Json
 
 #: How much of the first message a list shows.

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from weft.engine.board.state import Artifact, BoardState
-from weft.engine.events import ContextFetched, Event, RunStarted
-from weft.engine.events.board import (
+from weft.engine.events import (
     ArtifactArrived,
     ArtifactPublished,
+    ContextFetched,
     DeliveryDeferred,
     DeliveryMissed,
+    Event,
+    RunStarted,
 )
 from weft.engine.state import State
 

@@ -18,7 +18,7 @@ from weft.engine.events import (
     Usage,
     Values,
 )
-from weft.engine.events.calls import HookPoint
+from weft.engine.events.kinds import HookPoint
 from weft.findings import Json
 from weft.inspect.steps import Step
 from weft.runtime.tools.hooks import about_to_say, apart

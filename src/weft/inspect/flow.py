@@ -20,7 +20,7 @@ from weft.engine.events import (
     Values,
     VariableSet,
 )
-from weft.engine.events.calls import STEP_HOOKS
+from weft.engine.events.kinds import STEP_HOOKS
 from weft.engine.flow.failure import RETRY
 from weft.engine.flow.plan import ApprovalPlan, BranchPlan, StepPlan, nodes_of
 from weft.engine.state import State

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from weft.engine.events import ConditionJudged, Event, HandedOff, RunForked, TurnStarted
+from weft.engine.events import ConditionJudged, Event, HandedOff, RunForked, Spent, TurnStarted
 from weft.engine.reduce import fold
-from weft.engine.spent import Spent
 from weft.engine.state import Ending, Request, State
 from weft.inspect.board import BoardRun, add_board_event, board_run, board_turn
 from weft.inspect.calls import DocumentRecord, FetchRecord, ToolUse

@@ -24,7 +24,7 @@ from weft.engine.events import (
     TurnFailed,
     TurnStarted,
 )
-from weft.engine.events.context import BoardInput
+from weft.engine.events.kinds import BoardInput
 from weft.engine.reduce import reduce
 from weft.engine.state import State
 

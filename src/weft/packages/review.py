@@ -9,7 +9,7 @@ from weft.check.rules.secrets import why_not_read
 from weft.check.run import check, sort_findings
 from weft.check.subject import Profile, Subject
 from weft.check.workspace import WorkspaceSubject, check_workspace
-from weft.engine.variables.trigger_kinds import NO_KINDS, TriggerKinds
+from weft.engine.variables.trigger_index import NO_KINDS, TriggerKinds
 from weft.errors import CheckFailed
 from weft.findings import Finding, Place, is_error
 from weft.findings import Path as SpecPath

@@ -4,9 +4,9 @@ from typing import Literal, NamedTuple, Protocol
 
 from pydantic_core import to_json
 
-from weft.engine.board.rows import Letter
 from weft.engine.board.state import Artifact
 from weft.engine.board.visibility import Audience, Identity
+from weft.engine.rows import Letter
 from weft.findings import Json
 
 

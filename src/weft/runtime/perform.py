@@ -21,7 +21,7 @@ from weft.engine.events import (
     ModelFailed,
     VariableSet,
 )
-from weft.engine.events.context import StepInput
+from weft.engine.events.kinds import StepInput
 from weft.errors import ModelError, PortError, RunError, ToolError, UsageError
 from weft.findings import Json
 from weft.ports.clock import Clock

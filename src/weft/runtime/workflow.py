@@ -14,13 +14,12 @@ from weft.check.board_parts import comparisons
 from weft.context.view import EngineView, View, make_step_view, make_view
 from weft.engine.board.publishing import output_schema
 from weft.engine.board.rules import role_of
-from weft.engine.compile import compile_workflow
+from weft.engine.compile import compile_workflow, not_performed, refusal
 from weft.engine.compiled import ActivationRules, CompiledWorkflow
 from weft.engine.flow.plan import roles
 from weft.engine.turn.hook_points import linked_functions
-from weft.engine.unsupported import not_performed, refusal
-from weft.engine.variables.suppression import without_sources
-from weft.engine.variables.trigger_kinds import TriggerKind, TriggerKinds
+from weft.engine.variables.access import without_sources
+from weft.engine.variables.trigger_index import TriggerKind, TriggerKinds
 from weft.errors import LinkError, StoreError
 from weft.findings import Finding, Json, Place
 from weft.ids import TERMINATE, USER

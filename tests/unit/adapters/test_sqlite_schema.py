@@ -22,8 +22,7 @@ from weft.adapters.sqlite.schema import (
     open_writer,
     transaction,
 )
-from weft.engine.board.rows import ArtifactRow, ConsumedRow
-from weft.engine.rows import KeptValue, RunRow, TimerRow
+from weft.engine.rows import ArtifactRow, ConsumedRow, KeptValue, RunRow, TimerRow
 from weft.errors import StoreError
 from weft.testing.journal.samples import SCOPE, SampleRun
 

@@ -12,12 +12,10 @@ from weft.adapters.sqlite import SqliteJournal, board, prune, queries, writer
 from weft.adapters.sqlite.append import write_group
 from weft.adapters.sqlite.rows import written
 from weft.adapters.sqlite.schema import open_writer
-from weft.engine.board.rows import ArtifactRow
 from weft.engine.board.visibility import Identity
-from weft.engine.events import MessageShown, ToolReturned, TurnStarted
-from weft.engine.events.board import ArtifactPublished
+from weft.engine.events import ArtifactPublished, MessageShown, ToolReturned, TurnStarted
 from weft.engine.events.codec import encode
-from weft.engine.rows import DueRow, RequestClosed, TimerGone
+from weft.engine.rows import ArtifactRow, DueRow, RequestClosed, TimerGone
 from weft.ports.board import ArtifactQuery
 from weft.ports.scope import Scope
 from weft.testing.journal.board_samples import BoardRun

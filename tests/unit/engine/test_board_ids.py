@@ -2,7 +2,7 @@
 
 import re
 
-from weft.engine.board.ids import activation_name, product_name, tick_name, timer_name
+from weft.engine.board.publishing import activation_name, product_name, tick_name, timer_name
 from weft.engine.board.state import Artifact
 
 

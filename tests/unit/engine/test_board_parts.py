@@ -8,8 +8,7 @@ from support.board_world import RUN, World, engine_result, linked, never
 from weft.engine.board import correlation as board_module
 from weft.engine.board import joins as pools
 from weft.engine.board.publishing import VISIBILITY, Draft
-from weft.engine.board.rules import holds
-from weft.engine.board.schedules import next_cron, next_time, parse_cron
+from weft.engine.board.rules import holds, next_cron, next_time, parse_cron
 from weft.engine.board.state import Artifact, BoardState, Delayed, Delivery
 from weft.engine.board.visibility import (
     HIDDEN,
@@ -22,7 +21,10 @@ from weft.engine.board.visibility import (
 )
 from weft.engine.commands import Fetch
 from weft.engine.events import (
+    ArtifactArrived,
+    ArtifactPublished,
     ContextFetched,
+    DeliveryMissed,
     Event,
     RunEnded,
     StopAsked,
@@ -31,7 +33,6 @@ from weft.engine.events import (
     ToolFailed,
     ToolReturned,
 )
-from weft.engine.events.board import ArtifactArrived, ArtifactPublished, DeliveryMissed
 from weft.engine.log import Fifo
 from weft.engine.reduce import fold, pending
 from weft.errors import ExpressionError

@@ -4,7 +4,7 @@ import pytest
 
 from support.engine_play import Play, workflow
 from weft.engine.commands import CallModel, CallTool, Fetch, Judge, Record, WriteDocument
-from weft.engine.compile import compile_workflow
+from weft.engine.compile import compile_workflow, not_performed
 from weft.engine.events import (
     ConditionJudged,
     ContextFetched,
@@ -29,9 +29,7 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.engine.reduce import fold, pending
-from weft.engine.unsupported import not_performed
-from weft.engine.variables.access import write_error
-from weft.engine.variables.suppression import IN_PRODUCTION, without_sources
+from weft.engine.variables.access import IN_PRODUCTION, without_sources, write_error
 from weft.spec.workflow import WorkflowSpec
 
 END = [{"source_agent": "A", "target_agent": "terminate"}]

@@ -3,7 +3,7 @@
 import pytest
 
 from support.engine_play import Play, workflow
-from weft.engine.conversation.joining import join_values
+from weft.engine.conversation.groups import join_values
 from weft.engine.events import VariableRefused, VariableSet
 
 

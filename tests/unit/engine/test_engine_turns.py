@@ -19,6 +19,7 @@ from weft.engine.events import (
     RunEnded,
     RunForked,
     RunStarted,
+    Spent,
     StopAsked,
     TimerSet,
     ToolCalled,
@@ -32,9 +33,8 @@ from weft.engine.events import (
 )
 from weft.engine.reduce import pending, reduce
 from weft.engine.rows import RequestClosed, RequestRow, TimerGone, TimerRow, batch
-from weft.engine.spent import Spent
 from weft.engine.state import Message
-from weft.engine.turn.model_calls import MAX_CALLS, MAX_REFUSALS
+from weft.engine.turn.calls import MAX_CALLS, MAX_REFUSALS
 
 TOOL = {"agent": "A", "function": "look"}
 

@@ -12,7 +12,7 @@ from weft.engine.events import (
     TurnStarted,
     VariableSet,
 )
-from weft.engine.flow.reading import failure_of, paths_of, undone_of
+from weft.engine.flow.lanes import failure_of, paths_of, undone_of
 from weft.spec.flow import (
     Approval,
     Confidence,

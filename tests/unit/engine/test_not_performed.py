@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.engine.unsupported import not_performed, refusal
+from weft.engine.compile import not_performed, refusal
 from weft.spec.workflow import WorkflowSpec
 
 

@@ -5,11 +5,10 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import NamedTuple, TypeVar, cast
 
-from weft.engine.board.rows import ArtifactRow, ConsumedRow, Letter, LetterTaken
 from weft.engine.board.state import Artifact
 from weft.engine.board.visibility import Audience, may_see
-from weft.engine.events.board import ArtifactPublished
-from weft.engine.rows import Batch
+from weft.engine.events import ArtifactPublished
+from weft.engine.rows import ArtifactRow, Batch, ConsumedRow, Letter, LetterTaken
 from weft.ports.board import (
     ArtifactPage,
     ArtifactQuery,

@@ -4,13 +4,13 @@ from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 
 from weft.adapters.memory.board import MemoryBoard
-from weft.engine.board.rows import Letter
 from weft.engine.events import Event
 from weft.engine.events.codec import encode
 from weft.engine.rows import (
     Batch,
     DueRow,
     KeptValue,
+    Letter,
     RequestClosed,
     RequestRow,
     RunRow,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any, Final
 
-from weft.engine.variables.pattern_examples import example_of
+from weft.engine.variables.patterns import example_of
 from weft.findings import Json
 from weft.spec.triggers import Contains, Equals, Exact, Match, Regex
 

@@ -11,12 +11,11 @@ from weft.adapters.sqlite.board_rows import name_text, to_names
 from weft.adapters.sqlite.pieces import Row, marks
 from weft.adapters.sqlite.rows import to_data
 from weft.adapters.sqlite.schema import snapshot
-from weft.engine.board.rows import Letter
 from weft.engine.board.state import Artifact
 from weft.engine.board.visibility import Audience, Identity
-from weft.engine.events import KIND_NAMES
-from weft.engine.events.board import ArtifactArrived, ArtifactPublished
+from weft.engine.events import KIND_NAMES, ArtifactArrived, ArtifactPublished
 from weft.engine.events.codec import decode
+from weft.engine.rows import Letter
 from weft.errors import StoreError
 from weft.ports.board import (
     ArtifactPage,

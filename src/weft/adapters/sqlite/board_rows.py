@@ -9,9 +9,8 @@ from typing import Final, NamedTuple
 from pydantic_core import from_json, to_json
 
 from weft.adapters.sqlite.pieces import Row, in_pieces, marks
-from weft.engine.board.rows import ArtifactRow, ConsumedRow, Letter, LetterTaken
 from weft.engine.events.codec import encode
-from weft.engine.rows import Side
+from weft.engine.rows import ArtifactRow, ConsumedRow, Letter, LetterTaken, Side
 
 #: How many rows go into one statement; more would be more values than an older SQLite takes.
 MOST_ROWS: Final = 64

@@ -36,9 +36,8 @@ from weft.adapters.sqlite.queries import (
 )
 from weft.adapters.sqlite.readers import Readers
 from weft.adapters.sqlite.writer import Writer
-from weft.engine.board.rows import Letter
 from weft.engine.events import Event
-from weft.engine.rows import Batch, DueRow, RequestRow, RunRow
+from weft.engine.rows import Batch, DueRow, Letter, RequestRow, RunRow
 from weft.errors import StoreError
 from weft.findings import Json
 from weft.ports.board import ArtifactPage, ArtifactQuery, Consumption

@@ -23,7 +23,7 @@ from weft.check.explore.happenings import (
 )
 from weft.check.subject import Subject
 from weft.engine.variables.conditions import UNKNOWN
-from weft.engine.variables.pattern_examples import example_of
+from weft.engine.variables.patterns import example_of
 from weft.engine.variables.trigger_index import matcher
 from weft.errors import ExpressionError
 from weft.findings import Json

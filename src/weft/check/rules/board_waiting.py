@@ -17,7 +17,7 @@ from weft.check.board_parts import (
 from weft.check.declarations import places_of
 from weft.check.spelling import did_you_mean, listed, unknown_name
 from weft.check.subject import Hit, Subject, rule
-from weft.engine.board.schedules import parse_cron
+from weft.engine.board.rules import parse_cron
 from weft.errors import ExpressionError
 from weft.findings import Json, Path
 from weft.spec.board import Join, Schedule, Subscription

@@ -6,7 +6,7 @@ from itertools import pairwise
 from weft.check.declarations import insertions
 from weft.check.rules.conditions import named_in
 from weft.check.subject import Hit, Subject, rule
-from weft.engine.variables.suppression import IN_PRODUCTION, suppressed_variables
+from weft.engine.variables.access import IN_PRODUCTION, suppressed_variables
 from weft.findings import Severity
 from weft.spec.agents import WORD_CONDITIONS
 from weft.spec.variables import ComputedSource, EnvironmentSource, Variable

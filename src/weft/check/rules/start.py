@@ -7,7 +7,7 @@ from typing import Final
 from weft.check.declarations import of_plugins
 from weft.check.spelling import PATH_HINT, is_address_path
 from weft.check.subject import Hit, Subject, rule
-from weft.engine.unsupported import not_performed, refusal
+from weft.engine.compile import not_performed, refusal
 from weft.errors import ExpressionError
 from weft.spec.condition_parser import parse_condition
 from weft.spec.orchestrator import Budget, DatabaseStart, Orchestrator, ScheduleStart, WebhookStart

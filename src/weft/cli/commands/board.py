@@ -27,8 +27,7 @@ from weft.cli.pages.board import artifact_page, audience_text, missed_text, shor
 from weft.cli.streams import Streams
 from weft.cli.text import at_time, clean, counted, shortened, value_text
 from weft.context.slices import Envelope
-from weft.engine.events import Event
-from weft.engine.events.board import DeliveryMissed
+from weft.engine.events import DeliveryMissed, Event
 from weft.findings import Json
 from weft.inspect.board import MissedRecord, missed_record
 from weft.spec.providers import MAX_LIMIT, MAX_OFFSET, FilterConfig, TagFilter

@@ -27,8 +27,7 @@ from weft.cli.options import JournalFile, ModelName, RunName, Seed
 from weft.cli.starting import model_name, placed_findings
 from weft.cli.streams import Streams
 from weft.cli.text import clean
-from weft.engine.events import Event
-from weft.engine.events.board import ArtifactPublished
+from weft.engine.events import ArtifactPublished, Event
 from weft.runtime.board.publish import Publication
 from weft.runtime.host import Host
 

@@ -16,7 +16,7 @@ from weft.cli.pages.flow_lines import branched_text, context_texts, flow_line
 from weft.cli.text import at_time, counted, shortened, value_text
 from weft.engine import events
 from weft.engine.events import Event, EventData
-from weft.engine.events.calls import HookPoint
+from weft.engine.events.kinds import HookPoint
 from weft.findings import Json
 from weft.inspect.board import slice_records
 from weft.inspect.calls import FetchRecord, fetch_records

@@ -21,7 +21,7 @@ from weft.engine.events import (
     TurnFailed,
     TurnStarted,
 )
-from weft.engine.events.calls import STEP_HOOKS
+from weft.engine.events.kinds import STEP_HOOKS
 from weft.engine.flow.failure import RETRY
 from weft.engine.flow.plan import AGAIN, APPROVAL, END, JOIN
 from weft.findings import Json

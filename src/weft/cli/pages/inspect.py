@@ -22,7 +22,7 @@ from weft.cli.pages.page import Page
 from weft.cli.streams import Streams
 from weft.cli.text import at_time, counted, value_text
 from weft.context.segment import LeftOut, Segment
-from weft.engine.events.calls import BOARD_HOOKS, STEP_HOOKS
+from weft.engine.events.kinds import BOARD_HOOKS, STEP_HOOKS
 from weft.findings import Json
 from weft.inspect.calls import Edit, ToolUse
 from weft.inspect.handoffs import HandoffRecord, RuleAsked

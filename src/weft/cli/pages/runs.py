@@ -14,9 +14,9 @@ from weft.cli.pages.flow_lines import fields_of
 from weft.cli.pages.page import Page
 from weft.cli.streams import Streams, finish
 from weft.cli.text import at_time, clean, shortened, value_text
+from weft.engine.events import Spent
 from weft.engine.flow.plan import APPROVAL
 from weft.engine.rows import RequestRow, RunRow
-from weft.engine.spent import Spent
 from weft.findings import Json
 from weft.inspect.run import spending
 from weft.runtime.workflow import Workflow

@@ -9,28 +9,26 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from weft.engine.board import joins as pools
-from weft.engine.board.ids import tick_name, timer_name
 from weft.engine.board.publishing import (
     NO_KEY,
     Draft,
     published,
+    tick_name,
+    timer_name,
 )
-from weft.engine.board.rules import BoardAgentRules, BoardRules, SubscriptionRules
-from weft.engine.board.schedules import next_time
+from weft.engine.board.rules import BoardAgentRules, BoardRules, SubscriptionRules, next_time
 from weft.engine.board.state import Artifact, BoardState, Delayed, Delivery
 from weft.engine.commands import Command, Record, Start
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import (
-    Event,
-    Outcome,
-    RunStarted,
-    TimerSet,
-)
-from weft.engine.events.board import (
     ArtifactArrived,
     ArtifactPublished,
     BatchesFlushed,
     DeliveryMissed,
+    Event,
+    Outcome,
+    RunStarted,
+    TimerSet,
 )
 from weft.engine.log import Fifo
 from weft.engine.state import State, Timer, without

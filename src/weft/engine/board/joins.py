@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from weft.engine.board.ids import timer_name
+from weft.engine.board.publishing import timer_name
 from weft.engine.board.rules import SubscriptionRules
 from weft.engine.board.state import Artifact, BoardState, Delivery, Groups, Pool
 from weft.engine.commands import Command, Record
-from weft.engine.events import Event, TimerSet
-from weft.engine.events.board import DeliveryMissed
+from weft.engine.events import DeliveryMissed, Event, TimerSet
 from weft.engine.log import Fifo
 from weft.engine.state import State, without
 

@@ -19,21 +19,28 @@ from weft.engine.board.correlation import (
     rules_of,
     start_next,
 )
-from weft.engine.board.ids import activation_name, product_name, timer_name
 from weft.engine.board.publishing import (
     JsonDraft,
     Unpublishable,
+    activation_name,
     dumped,
     parse_output,
+    product_name,
     published,
     read_draft,
     reviewed,
+    timer_name,
 )
 from weft.engine.board.state import BoardState, Delivery
 from weft.engine.commands import Command, Fetch, Record
 from weft.engine.compiled import CompiledWorkflow, Expected, Handler
 from weft.engine.events import (
+    ArtifactArrived,
+    ArtifactPublished,
+    BatchesFlushed,
     ContextFetched,
+    DeliveryDeferred,
+    DeliveryMissed,
     Event,
     EventData,
     ModelReplied,
@@ -48,23 +55,15 @@ from weft.engine.events import (
     TurnFailed,
     TurnStarted,
 )
-from weft.engine.events.board import (
-    ArtifactArrived,
-    ArtifactPublished,
-    BatchesFlushed,
-    DeliveryDeferred,
-    DeliveryMissed,
-)
-from weft.engine.events.calls import BoardHook
 from weft.engine.events.codec import read_json, unfenced
-from weft.engine.events.context import BoardInput
+from weft.engine.events.kinds import BoardHook, BoardInput
 from weft.engine.log import Log
 from weft.engine.state import Activation, Message, OpenCall, State, without
+from weft.engine.turn.calls import assemble
 from weft.engine.turn.hooks import close_hook
-from weft.engine.turn.model_calls import assemble
 from weft.engine.turn.run import on_run_forked, on_timer_fired, prepare
-from weft.engine.variables import documents
 from weft.engine.variables.triggers import agent_text, agent_turn_count, fire, lifecycle
+from weft.engine.variables.values import write_documents
 from weft.findings import Json
 from weft.spec.board import BoardAgent
 
@@ -413,7 +412,7 @@ def on_turn_ended(
     ]
     commands, _ = fire(compiled, state, active.number, writes)
     state.close_turns(active.number)
-    flushed = documents.write(compiled, state, "on_phase_transition") if state.unwritten else []
+    flushed = write_documents(compiled, state, "on_phase_transition") if state.unwritten else []
     return [*commands, *flushed, *next_or_quiet(compiled, state)]
 
 

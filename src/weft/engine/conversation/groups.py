@@ -6,17 +6,29 @@ them was faster makes no difference, unless `merge: first` asks for just that.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
 from weft.engine.commands import Command, Record, Start
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.conversation.joining import join_values
 from weft.engine.conversation.routing import GroupRules
-from weft.engine.events import Event, Forked, HandedOff, Joined, TimerSet, TurnFailed
+from weft.engine.events import (
+    Event,
+    Forked,
+    HandedOff,
+    Joined,
+    TimerSet,
+    TurnFailed,
+    VariableRefused,
+)
 from weft.engine.state import Activation, Group, Message, OwnValues, State, Timer, without
 from weft.engine.turn.run import end_run, stop_after_turn
+from weft.engine.variables.computed import follow, mark
+from weft.engine.variables.conditions import same
+from weft.engine.variables.values import queue_documents
 from weft.findings import Json
+from weft.spec.variables import DerivedSource, EntitySource, Merge, Variable
 
 
 def on_forked(
@@ -152,3 +164,88 @@ def _joined(group: Group, done: Sequence[Activation], text: str | None = None) -
 
 def _text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+# -- values that members have set side by side
+
+
+def join_values(compiled: CompiledWorkflow, state: State, turns: Sequence[int]) -> list[Command]:
+    """Let count what the turns of a group have set."""
+    base = state.variables
+    values, set_by = dict(base), dict(state.set_by)
+    refused: list[Command] = []
+    writers: dict[str, str] = {}
+    for turn in turns:
+        own, own_set = state.own[turn]
+        agent = state.active[turn].agent
+        for name, seq in own_set.items():
+            if compiled.variables[name].source.type == "computed":
+                continue  # It follows from the others.
+            first = writers.get(name) if _is_set(compiled.variables[name]) else None
+            fault = _put(compiled, base, values, name, own[name], first=first)
+            if fault is not None:
+                refused.append(Record(VariableRefused(name, f"agent:{agent}", fault), turn))
+                continue
+            writers.setdefault(name, agent)
+            set_by[name] = seq
+    if not writers:
+        return refused
+    state.variables, state.set_by = values, set_by
+    mark(compiled.computed, state, 0, writers)
+    followed = [Record(it, 0) for name in writers for it in follow(compiled.computed, values, name)]
+    return [*refused, *followed, *queue_documents(compiled, state, writers)]
+
+
+def _is_set(variable: Variable) -> bool:
+    """Tell whether members set a variable; what each has read from outside is no conflict."""
+    return isinstance(variable.source, DerivedSource | EntitySource)
+
+
+def _put(
+    compiled: CompiledWorkflow,
+    base: Mapping[str, Json],
+    values: dict[str, Json],
+    name: str,
+    value: Json,
+    *,
+    first: str | None,
+) -> str | None:
+    """Put what a member has set beside what others have; say why it cannot be."""
+    if first is None:
+        values[name] = value
+        return None
+    rule = compiled.variables[name].merge
+    joined, fault = joined_value(rule, base.get(name), values.get(name), value)
+    if fault:
+        return f"{first} has set it side by side; {fault}"
+    values[name] = joined
+    return None
+
+
+def joined_value(rule: Merge | None, was: Json, held: Json, value: Json) -> tuple[Json, str]:
+    """Return what two have made of a value side by side, or say why that cannot be."""
+    if rule == "append":
+        added = _added(was, value)
+        if added is None:
+            return None, "this is no longer list than it was before"
+        return [*cast("list[Json]", held), *added], ""
+    if rule == "merge" and isinstance(held, dict) and isinstance(value, dict):
+        before = cast("dict[str, Json]", was) if isinstance(was, dict) else {}
+        news = {
+            key: it
+            for key, it in cast("dict[str, Json]", value).items()
+            if key not in before or not same(before[key], it)
+        }
+        return {**cast("dict[str, Json]", held), **news}, ""
+    if not same(cast("Json", held), value):
+        return None, "declare merge for it, or let only one set it"
+    return value, ""
+
+
+def _added(was: Json, value: Json) -> list[Json] | None:
+    """Return what was added to a list; None if it does not begin as it was."""
+    before = cast("list[Json]", was) if isinstance(was, list) else []
+    after = cast("list[Json]", value) if isinstance(value, list) else None
+    if after is None or not same(after[: len(before)], before):
+        return None
+    return after[len(before) :]

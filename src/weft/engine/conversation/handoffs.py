@@ -17,9 +17,9 @@ from weft.engine.conversation.routing import (
 from weft.engine.events import ConditionJudged, Event, Forked, HandedOff, RequestOpened
 from weft.engine.state import Judging, State
 from weft.engine.turn.run import end_run, stop_after_turn
-from weft.engine.variables import documents
 from weft.engine.variables.conditions import evaluate
 from weft.engine.variables.triggers import fire, handoff
+from weft.engine.variables.values import write_documents
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.ids import TERMINATE, USER
@@ -45,7 +45,7 @@ def on_handed_off(
     fired, seen = fire(compiled, state, event.turn, handoff(compiled, state.variables, data))
     commands = fired
     if state.unwritten and data.source != data.target:
-        commands += documents.write(compiled, state, "on_phase_transition")
+        commands += write_documents(compiled, state, "on_phase_transition")
     if data.target == TERMINATE:
         return [*commands, end_run(compiled, "completed", _reason(compiled, data))]
     if data.target == USER and _has_turns(compiled, state):

@@ -20,10 +20,9 @@ from weft.engine.events import (
     TurnFailed,
 )
 from weft.engine.state import Activation, OpenCall, State
-from weft.engine.turn.calls import finish_call
+from weft.engine.turn.calls import assemble, finish_call
 from weft.engine.turn.hook_points import HookFunction, open_hook
 from weft.engine.turn.hooks import call_computed, close_hook, failure_of, take_result
-from weft.engine.turn.model_calls import assemble
 from weft.engine.variables.triggers import fire, lifecycle, tool_failed, tool_response
 from weft.errors import ExpressionError
 from weft.findings import Json

@@ -8,33 +8,33 @@ new field has a default that says what runs recorded before it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-from weft.engine.events.board import (
+from weft.engine.events.kinds import (
     ArtifactArrived,
     ArtifactPublished,
     BatchesFlushed,
+    Branched,
+    ContextAssembled,
+    ContextFetched,
     DeliveryDeferred,
     DeliveryMissed,
-)
-from weft.engine.events.calls import (
+    DocumentWritten,
+    Forked,
+    Joined,
     RequestAnswered,
     RequestExpired,
     RequestOpened,
     SurfaceShown,
+    TimerFired,
+    TimerSet,
     ToolCalled,
     ToolFailed,
     ToolReturned,
-)
-from weft.engine.events.context import (
-    ContextAssembled,
-    ContextFetched,
-    DocumentWritten,
     Values,
     VariableRefused,
     VariableSet,
 )
-from weft.engine.events.order import Branched, Forked, Joined, TimerFired, TimerSet
 
 #: The format of the events of a run, as its first event records it.
 FORMAT: Final = 1
@@ -122,6 +122,30 @@ class Usage:
     output_tokens: int | None = None
     cached_tokens: int | None = None
     cost_usd: float | None = None
+
+
+class Spent(NamedTuple):
+    """What the models of a run took so far; what nobody knows makes the sums incomplete."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    #: How many calls have no known price, and how many have tokens that nobody counted.
+    unpriced: int = 0
+    uncounted: int = 0
+
+    def plus(self, usage: Usage) -> "Spent":
+        """Add one call."""
+        calls, taken, given, cost, unpriced, uncounted = self
+        return Spent(
+            calls + 1,
+            taken + (usage.input_tokens or 0),
+            given + (usage.output_tokens or 0),
+            cost + (usage.cost_usd or 0.0),
+            unpriced + (usage.cost_usd is None),
+            uncounted + (None in (usage.input_tokens, usage.output_tokens)),
+        )
 
 
 #: The writer of what a fork changes.
@@ -316,47 +340,8 @@ EventData: TypeAlias = (
     | RunEnded
 )
 
-#: The kinds by the names under which journals keep them, whatever the classes are called.
-KINDS: Final[dict[str, type[EventData]]] = {
-    "RunStarted": RunStarted,
-    "RunForked": RunForked,
-    "MessageShown": MessageShown,
-    "TurnStarted": TurnStarted,
-    "ContextAssembled": ContextAssembled,
-    "ModelReplied": ModelReplied,
-    "ModelFailed": ModelFailed,
-    "OutputRefused": OutputRefused,
-    "ToolCalled": ToolCalled,
-    "ToolReturned": ToolReturned,
-    "ToolFailed": ToolFailed,
-    "ModelConsulted": ModelConsulted,
-    "SurfaceShown": SurfaceShown,
-    "MessageSent": MessageSent,
-    "ContextFetched": ContextFetched,
-    "DocumentWritten": DocumentWritten,
-    "ConditionJudged": ConditionJudged,
-    "VariableSet": VariableSet,
-    "VariableRefused": VariableRefused,
-    "RequestOpened": RequestOpened,
-    "RequestAnswered": RequestAnswered,
-    "RequestExpired": RequestExpired,
-    "TurnEnded": TurnEnded,
-    "TurnFailed": TurnFailed,
-    "HandedOff": HandedOff,
-    "Forked": Forked,
-    "Joined": Joined,
-    "Branched": Branched,
-    "TimerSet": TimerSet,
-    "TimerFired": TimerFired,
-    "ArtifactPublished": ArtifactPublished,
-    "ArtifactArrived": ArtifactArrived,
-    "DeliveryMissed": DeliveryMissed,
-    "DeliveryDeferred": DeliveryDeferred,
-    "BatchesFlushed": BatchesFlushed,
-    "StopAsked": StopAsked,
-    "RunEnding": RunEnding,
-    "RunEnded": RunEnded,
-}
+#: The kinds by their names in journals. A class that is renamed keeps its old name here.
+KINDS: Final[dict[str, type[EventData]]] = {kind.__name__: kind for kind in get_args(EventData)}
 
 #: The name of each kind.
 KIND_NAMES: Final[dict[type[EventData], str]] = {kind: name for name, kind in KINDS.items()}

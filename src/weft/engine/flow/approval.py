@@ -9,11 +9,10 @@ from typing import Any, cast
 from weft.engine.commands import Command, Record
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import Event, RequestOpened, TurnEnded, TurnFailed, VariableSet
-from weft.engine.events.order import BranchReason
+from weft.engine.events.kinds import BranchReason
 from weft.engine.flow import failure as flow_failure
-from weft.engine.flow.lanes import plan_of
+from weft.engine.flow.lanes import filled, plan_of, run_of
 from weft.engine.flow.plan import APPROVAL, ApprovalPlan
-from weft.engine.flow.reading import filled, run_of
 from weft.engine.state import Activation, Request, State
 from weft.engine.variables.access import write_error
 from weft.findings import Json

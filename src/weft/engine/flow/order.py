@@ -6,7 +6,7 @@ from typing import cast
 
 from weft.engine.commands import Command, Record, Start
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.conversation.joining import joined_value
+from weft.engine.conversation.groups import joined_value
 from weft.engine.events import Branched, Event, Forked, Joined
 from weft.engine.flow import failure as flow_failure
 from weft.engine.flow.lanes import (

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
-from weft.engine.events.context import StepInput
-from weft.engine.events.order import BranchReason
+from weft.engine.events.kinds import BranchReason, StepInput
 from weft.engine.log import Log
 from weft.findings import Json
 

@@ -31,30 +31,31 @@ from weft.engine.events import (
     TurnStarted,
     VariableSet,
 )
-from weft.engine.events.calls import StepHook
 from weft.engine.events.codec import read_json, unfenced
-from weft.engine.events.context import StepInput
+from weft.engine.events.kinds import StepHook, StepInput
 from weft.engine.flow import approval as flow_approval
 from weft.engine.flow import failure as flow_failure
 from weft.engine.flow.failure import stop
 from weft.engine.flow.lanes import (
     edit_lanes,
+    filled,
     lane_of,
     plan_of,
+    run_of,
     set_lane,
     set_values,
+    step_of,
     values_in,
+    work_of,
 )
 from weft.engine.flow.order import go, late, on_branched, on_forked, on_joined, resume
 from weft.engine.flow.plan import ApprovalPlan, StepPlan
 from weft.engine.flow.plan import role_of as step_role
-from weft.engine.flow.reading import filled, run_of, step_of, work_of
 from weft.engine.flow.state import Done, FlowState, StepReply, StepRun
 from weft.engine.log import Log
 from weft.engine.state import Activation, Message, OpenCall, OwnValues, State, without
-from weft.engine.turn.calls import close_request, on_request_answered, on_request_expired
+from weft.engine.turn.calls import assemble, close_request, on_request_answered, on_request_expired
 from weft.engine.turn.hooks import close_hook
-from weft.engine.turn.model_calls import assemble
 from weft.engine.turn.run import on_timer_fired, prepare
 from weft.engine.variables.access import write_error
 from weft.engine.variables.conditions import evaluate, same

@@ -6,7 +6,7 @@ from typing import Final
 
 from weft.engine.commands import Command, Record
 from weft.engine.events import ToolCalled
-from weft.engine.events.calls import HookPoint
+from weft.engine.events.kinds import HookPoint
 from weft.engine.state import Activation, State
 from weft.ids import FUNCTION_REF
 from weft.spec.tools import Hook, LifecycleTool

@@ -17,6 +17,7 @@ from weft.engine.events import (
     RunEnding,
     RunForked,
     RunStarted,
+    Spent,
     StopAsked,
     TimerFired,
     TimerSet,
@@ -25,8 +26,7 @@ from weft.engine.events import (
     TurnFailed,
     VariableSet,
 )
-from weft.engine.events.calls import HookPoint
-from weft.engine.spent import Spent
+from weft.engine.events.kinds import HookPoint
 from weft.engine.state import Activation, Ending, Message, OpenCall, State, Timer, without
 from weft.engine.turn.hook_points import HookFunction, hooks_at, open_hook
 from weft.engine.turn.hooks import (
@@ -37,9 +37,9 @@ from weft.engine.turn.hooks import (
     resume_hook,
     take_result,
 )
-from weft.engine.variables import computed, documents
+from weft.engine.variables import computed
 from weft.engine.variables.triggers import fire, lifecycle, timer_expired
-from weft.engine.variables.values import persisted
+from weft.engine.variables.values import note_written, persisted, queue_documents, write_documents
 
 #: The hook points of runs with these outcomes.
 _AT_OUTCOME: Final[Mapping[Outcome, tuple[HookPoint, ...]]] = {
@@ -188,7 +188,7 @@ def _settle(
         state.update(active.replace(stage="flushing"))
         # What was computed last is in its document only when its record is written.
         behind = computed.behind(compiled.computed, values)
-        return [*documents.changed(compiled, state, behind), *_flush(compiled, state)]
+        return [*queue_documents(compiled, state, behind), *_flush(compiled, state)]
     state.close_turns(0)
     if state.stopping:
         return [stop_after_turn(compiled)]
@@ -332,12 +332,12 @@ def on_document_written(
     compiled: CompiledWorkflow, state: State, _event: Event, data: DocumentWritten
 ) -> list[Command]:
     """Write what was set meanwhile. A run whose document cannot be written has failed."""
-    documents.note(state, data)
+    note_written(state, data)
     error = f"the document of {data.name} could not be written: {data.fault}" if data.fault else ""
     if state.ending is None:
         if error:
             return [end_run(compiled, "failed", error)]
-        return documents.write(compiled, state, "immediate")
+        return write_documents(compiled, state, "immediate")
     if error:
         state.unwritten = without(state.unwritten, data.name)
         if error not in state.ending.reason:
@@ -350,7 +350,7 @@ def _flush(compiled: CompiledWorkflow, state: State) -> list[Command]:
     last = state.active.get(0)
     if state.ending is None or last is None or last.stage != "flushing":
         return []
-    commands = documents.write(compiled, state)
+    commands = write_documents(compiled, state)
     if commands or state.writing:
         return commands
     return [Record(RunEnded(state.ending.outcome, state.ending.reason), turn=0)]

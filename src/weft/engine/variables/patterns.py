@@ -1,6 +1,8 @@
 """Patterns of triggers: regular expressions that take no longer for a text than it is long."""
 
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from pydantic_core import SchemaError, SchemaValidator, core_schema
@@ -41,3 +43,80 @@ def _explained(said: str) -> ExpressionError:
     marks = drawn[-1].removeprefix(_INDENT) if drawn else ""
     offset = marks.index("^") if marks.strip("^ ") == "" and "^" in marks else 0
     return ExpressionError(reason.removeprefix("error: ").strip(), offset=offset, hint=_MENDING)
+
+
+# -- examples
+
+
+#: What a class of characters is met with, the first that fits; those of the pattern come after.
+_CHARACTERS: Final = "aA1 _-.,:;!?/@#\n\t" + "".join(map(chr, range(33, 256)))
+
+_OPENING: Final = re.compile(r"\((?:\?(?:P?<\w+>|[a-zA-Z]*(?:-[a-zA-Z]+)?:))?")
+_NOTHING: Final = re.compile(r"\(\?[a-zA-Z-]+\)|[\^$]|\\[bB](?:\{[^}]*\})?|\\[Az]")
+_ATOM: Final = re.compile(
+    r"\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]"
+    r"|\\(?:[pPxuU]\{[^}]*\}|x..|u.{4}|U.{8}|.)"
+    r"|[^|)]",
+    re.DOTALL,
+)
+_TIMES: Final = re.compile(r"(?:(?P<sign>[*+?])|\{(?P<least>\d*),?\d*\})\??")
+
+
+def example_of(regex: str) -> str | None:
+    """Return a text in which a pattern is found, or None if none comes to mind."""
+    try:
+        found = pattern(regex)
+        text = _Reading(regex).either()
+    except ExpressionError:
+        return None  # in another dialect, or with classes in classes, which are not read here
+    return text if found(text) else None
+
+
+@dataclass
+class _Reading:
+    """Reads a pattern that compiles from left to right and writes what it reads."""
+
+    pattern: str
+    at: int = 0
+
+    def either(self) -> str:
+        """Read what stands between `|`, up to the end of the group, and keep the first."""
+        first = self._row()
+        while self.pattern.startswith("|", self.at):
+            self.at += 1
+            self._row()
+        return first
+
+    def _row(self) -> str:
+        written: list[str] = []
+        while (part := self._part()) is not None:
+            written.append(part * self._times())
+        return "".join(written)
+
+    def _part(self) -> str | None:
+        """Read one part; None at the end of a row."""
+        if self._take(_NOTHING):
+            return ""
+        if self._take(_OPENING):
+            inner = self.either()
+            self.at += 1
+            return inner
+        atom = self._take(_ATOM)
+        return None if atom is None else self._character(atom[0])
+
+    def _times(self) -> int:
+        times = self._take(_TIMES)
+        if times is None:
+            return 1
+        return int(times["least"] or 0) if times["sign"] is None else int(times["sign"] == "+")
+
+    def _character(self, atom: str) -> str:
+        fits = pattern(f"(?s)^(?:{atom})$")
+        # A class that nothing here is in gives no example, and the attempt at the end says so.
+        return next((c for c in _CHARACTERS + self.pattern if fits(c)), "")
+
+    def _take(self, what: re.Pattern[str]) -> re.Match[str] | None:
+        found = what.match(self.pattern, self.at)
+        if found is not None:
+            self.at = found.end()
+        return found

@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
-from weft.engine.commands import Command, Record
+from weft.engine.commands import Command, Record, WriteDocument
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.events import Event, VariableRefused, VariableSet
-from weft.engine.state import OwnValues, State
-from weft.engine.variables import documents
+from weft.engine.events import DocumentWritten, Event, VariableRefused, VariableSet
+from weft.engine.state import OwnValues, State, without
 from weft.engine.variables.access import value_error
 from weft.engine.variables.computed import WRITER, follow, mark
 from weft.engine.variables.conditions import same
 from weft.findings import Json
+from weft.spec.variables import WriteStrategy
 
 #: The writer of what was read from a document: it is not written back.
 READ: Final = "source:entity"
@@ -33,7 +33,7 @@ def on_variable_set(
     if compiled.computed.dependents or compiled.computed.persist_to:
         commands += _computed(compiled, state, event.turn, data)
     if own is None and data.name in compiled.entities and data.writer != READ:
-        commands += documents.changed(compiled, state, (data.name,))
+        commands += queue_documents(compiled, state, (data.name,))
     return commands
 
 
@@ -85,3 +85,39 @@ def on_variable_refused(
 ) -> list[Command]:
     """The variable keeps its value."""
     return []
+
+
+# -- documents of entity variables
+
+
+def queue_documents(
+    compiled: CompiledWorkflow, state: State, names: Iterable[str]
+) -> list[Command]:
+    """Remember that documents are behind; write those that are written at once."""
+    behind = [name for name in names if name in compiled.entities]
+    if not behind:
+        return []
+    state.unwritten = {**state.unwritten, **dict.fromkeys(behind, state.seq)}
+    return write_documents(compiled, state, "immediate")
+
+
+def write_documents(
+    compiled: CompiledWorkflow, state: State, strategy: WriteStrategy | None = None
+) -> list[Command]:
+    """Write the documents of a strategy that are behind, or all of them; each once at a time."""
+    due = {
+        name: seq
+        for name, seq in state.unwritten.items()
+        if name not in state.writing and strategy in (None, compiled.entities[name])
+    }
+    if not due:
+        return []
+    state.writing = {**state.writing, **due}
+    return [WriteDocument(name, seq) for name, seq in due.items()]
+
+
+def note_written(state: State, data: DocumentWritten) -> None:
+    """Take note that a document was written, unless it was set again meanwhile."""
+    state.writing = without(state.writing, data.name)
+    if not data.fault and state.unwritten.get(data.name, 0) <= data.seq:
+        state.unwritten = without(state.unwritten, data.name)

@@ -5,9 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final
 
-from weft.engine.board.rows import Letter
 from weft.engine.events import ArtifactPublished, Event
-from weft.engine.rows import RunRow
+from weft.engine.rows import Letter, RunRow
 from weft.errors import WeftError
 from weft.ports.journal import Journal
 from weft.ports.scope import Scope

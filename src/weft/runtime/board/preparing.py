@@ -12,7 +12,7 @@ from weft.context.slices import ContextProvider, ContextRequest, ContextSlice, E
 from weft.engine.board.correlation import rules_of
 from weft.engine.board.publishing import dumped
 from weft.engine.board.turn import inputs_of, spec_of
-from weft.engine.events.context import BoardInput
+from weft.engine.events.kinds import BoardInput
 from weft.errors import ToolError, WeftError
 from weft.runtime.board.calls import code_of, envelopes, eval_context, plain
 from weft.runtime.board.code import LinkedHook

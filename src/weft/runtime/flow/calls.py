@@ -21,7 +21,7 @@ from weft.context.step_context import AssembledContext, from_record
 from weft.context.view import is_visible
 from weft.engine.board.visibility import Identity
 from weft.engine.events import Usage
-from weft.engine.flow.reading import failure_of, paths_of, step_of, undone_of, work_of
+from weft.engine.flow.lanes import failure_of, paths_of, step_of, undone_of, work_of
 from weft.engine.flow.state import StepRun
 from weft.errors import ToolError, WeftError
 from weft.findings import Json

@@ -22,7 +22,7 @@ from weft.context.step_context import (
     recorded,
     state_value,
 )
-from weft.engine.events.context import StepInput
+from weft.engine.events.kinds import StepInput
 from weft.errors import ToolError, WeftError
 from weft.findings import Json
 from weft.ports.model import ChatMessage

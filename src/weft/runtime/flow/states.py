@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events.codec import read_json, unfenced
-from weft.engine.flow.reading import work_of
+from weft.engine.flow.lanes import work_of
 from weft.engine.state import State
 from weft.engine.variables.access import value_error
 from weft.engine.variables.conditions import same

@@ -15,8 +15,8 @@ from weft.engine.events import (
     ToolFailed,
     ToolReturned,
 )
-from weft.engine.events.calls import BOARD_HOOKS, STEP_HOOKS, FailureKind
-from weft.engine.turn.offered import Offered, offered_tools
+from weft.engine.events.kinds import BOARD_HOOKS, STEP_HOOKS, FailureKind
+from weft.engine.turn.calls import Offered, offered_tools
 from weft.errors import Ask, ModelError, PortError, Refuse, RetryModel, ToolError, UsageError
 from weft.findings import Json
 from weft.ports.external import ExternalPorts

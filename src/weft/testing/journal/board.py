@@ -3,11 +3,10 @@
 from itertools import product
 from typing import Any, Final
 
-from weft.engine.board.rows import ArtifactRow
 from weft.engine.board.state import Artifact
 from weft.engine.board.visibility import Audience, Identity
 from weft.engine.events import MessageShown, TurnStarted
-from weft.engine.rows import Batch
+from weft.engine.rows import ArtifactRow, Batch
 from weft.findings import Json
 from weft.ports.board import StoredArtifact
 from weft.testing.journal.board_samples import (

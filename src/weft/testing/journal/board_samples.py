@@ -3,12 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from weft.engine.board.rows import board_sides
 from weft.engine.board.state import BoardState
 from weft.engine.board.visibility import Identity
-from weft.engine.events import Event, EventData
-from weft.engine.events.board import ArtifactPublished
-from weft.engine.rows import Batch
+from weft.engine.events import ArtifactPublished, Event, EventData
+from weft.engine.rows import Batch, board_sides
 from weft.engine.state import State, Status
 from weft.findings import Json
 from weft.ports.board import ArtifactQuery

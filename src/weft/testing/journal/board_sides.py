@@ -3,8 +3,7 @@
 from itertools import product
 from typing import Final
 
-from weft.engine.events import TurnStarted
-from weft.engine.events.board import ArtifactArrived, ArtifactPublished
+from weft.engine.events import ArtifactArrived, ArtifactPublished, TurnStarted
 from weft.errors import StoreConflict, StoreError
 from weft.findings import Json
 from weft.ports.board import Consumption

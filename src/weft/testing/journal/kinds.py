@@ -3,8 +3,14 @@
 from typing import Final
 
 from weft.engine import events
-from weft.engine.events import EventData
-from weft.engine.events import board as board_events
+from weft.engine.events import (
+    ArtifactArrived,
+    ArtifactPublished,
+    BatchesFlushed,
+    DeliveryDeferred,
+    DeliveryMissed,
+    EventData,
+)
 from weft.findings import Json
 
 #: Whatever JSON can hold, nested.
@@ -101,8 +107,8 @@ EVERY_KIND: Final[tuple[EventData, ...]] = (
     events.HandedOff("Helper", "Closer", "rule", 0),
     events.HandedOff("Closer", "terminate", "default"),
     events.HandedOff("Helper", "Closer", "chosen"),
-    board_events.ArtifactPublished("Idea", ANYTHING, "Helper", "idea-0"),
-    board_events.ArtifactPublished(
+    ArtifactPublished("Idea", ANYTHING, "Helper", "idea-0"),
+    ArtifactPublished(
         type="Idea",
         payload=[ANYTHING],
         by="user:ann",
@@ -117,10 +123,8 @@ EVERY_KIND: Final[tuple[EventData, ...]] = (
         id="idea-1",
         version=2,
     ),
-    board_events.ArtifactArrived(
-        "r1.3.Closer.1", "r1.3", "Idea", None, "A", "Closer.1", "", "c1", 9
-    ),
-    board_events.ArtifactArrived(
+    ArtifactArrived("r1.3.Closer.1", "r1.3", "Idea", None, "A", "Closer.1", "", "c1", 9),
+    ArtifactArrived(
         letter="r1.4.Closer.1",
         id="idea-1",
         type="Idea",
@@ -134,9 +138,9 @@ EVERY_KIND: Final[tuple[EventData, ...]] = (
         partition="north",
         visible_at=5000,
     ),
-    board_events.DeliveryMissed("Closer.1", ("r1.3", "idea-1"), "expired", "the others are late"),
-    board_events.DeliveryDeferred("Closer.1", ("r1.3",), 6000),
-    board_events.BatchesFlushed("ann"),
+    DeliveryMissed("Closer.1", ("r1.3", "idea-1"), "expired", "the others are late"),
+    DeliveryDeferred("Closer.1", ("r1.3",), 6000),
+    BatchesFlushed("ann"),
     events.StopAsked("after_turn", "ann"),
     events.RunEnding("failed", "the model did not answer"),
     events.RunEnded("completed", "all is said"),

@@ -14,7 +14,7 @@ from weft.check.rules import (
     writes,
 )
 from weft.check.subject import Subject, rules_of
-from weft.engine.variables.trigger_kinds import Fires
+from weft.engine.variables.trigger_index import Fires
 from weft.spec.workflow import WorkflowSpec
 
 RULES = {
