@@ -9,7 +9,6 @@ from weakref import WeakValueDictionary
 from weft.context.slices import Envelope
 from weft.engine.board.correlation import rules_of
 from weft.engine.board.publishing import JsonDraft
-from weft.engine.rows import Letter
 from weft.engine.board.visibility import Identity, denial
 from weft.engine.events import ArtifactPublished, BatchesFlushed, Event, RunStarted
 from weft.engine.rows import Letter
