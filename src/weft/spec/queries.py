@@ -12,10 +12,11 @@ may fit as well as the whole; a path leads through a list into each of its objec
 a path is also the place of an item.
 """
 
+import operator
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, cast, get_args
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from weft.errors import ExpressionError
 from weft.findings import Json
@@ -23,7 +24,12 @@ from weft.ids import nearest
 
 Operator: TypeAlias = Literal["$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$exists"]
 OPERATORS: Final[tuple[str, ...]] = get_args(Operator)
-_ORDERING: Final = frozenset({"$gt", "$gte", "$lt", "$lte"})
+_ORDERING: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
+}
 
 #: How deep `$and` and `$or` may be nested.
 MAX_DEPTH: Final = 8
@@ -166,16 +172,7 @@ def _compare(op: Operator, found: Json, wanted: Json) -> bool:
         return _equal(found, wanted)
     if kind_of(found) != kind_of(wanted):
         return False
-    one, other = cast("float", found), cast("float", wanted)
-    match op:
-        case "$gt":
-            return one > other
-        case "$gte":
-            return one >= other
-        case "$lt":
-            return one < other
-        case _:
-            return one <= other
+    return _ORDERING[op](found, wanted)
 
 
 def _equal(one: Json, other: Json) -> bool:

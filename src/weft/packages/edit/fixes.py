@@ -1,6 +1,7 @@
 """Applying safe fixes to the files they concern."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from weft.findings import (
     AppendItem,
@@ -11,7 +12,6 @@ from weft.findings import (
     RenameKey,
     SetValue,
 )
-from weft.findings import Path as SpecPath
 from weft.packages.archive.staging import replace_files
 from weft.packages.edit import edits
 from weft.packages.layout import file_path
@@ -73,17 +73,5 @@ def _file_edit(package: Package, fix: Fix, edit: Edit) -> tuple[str, Edit]:
     kind, inner = file_path(edit.path, entry=isinstance(edit, RenameKey | Remove))
     declared = package.files.get(kind.stem)
     if declared is None:
-        return f"{kind.stem}.json", _edit_at(edit, inner)
-    return declared.name, _edit_at(edit, declared.rewrite.origin_path(inner))
-
-
-def _edit_at(edit: Edit, path: SpecPath) -> Edit:
-    match edit:
-        case SetValue():
-            return SetValue(path, edit.value)
-        case AppendItem():
-            return AppendItem(path, edit.value)
-        case RenameKey():
-            return RenameKey(path, edit.key)
-        case _:
-            return Remove(path)
+        return f"{kind.stem}.json", replace(edit, path=inner)
+    return declared.name, replace(edit, path=declared.rewrite.origin_path(inner))

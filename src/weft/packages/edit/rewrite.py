@@ -45,16 +45,16 @@ class Rewrite:
         """Record an older spelling at an entry of `container`."""
         self.changes.append(Change(self.origin_of_entry(container, key), message))
 
-    def rename(self, container: Map, old: str, new: str, message: str | None) -> None:
+    def rename(self, container: Map, old: str, new: str, message: str | None = "") -> None:
         """Give an entry its present key, keeping its place in the order.
 
-        An entry that has the present key too is left alone: the model refuses the older one. A
-        message of None records no change.
+        An entry that has the present key too is left alone: the model refuses the older one. An
+        empty message means "old is now new"; a message of None records no change.
         """
         if old not in container or new in container:
             return
         if message is not None:
-            self.note(container, old, message)
+            self.note(container, old, message or f"{old} is now {new}")
         entries = [(new if key == old else key, value) for key, value in container.items()]
         container.clear()
         container.update(entries)

@@ -27,9 +27,7 @@ def read_orchestrator(rewrite: Rewrite) -> None:
     orchestrator = rewrite.data
     if not is_map(orchestrator):
         return
-    rewrite.rename(
-        orchestrator, "human_in_loop", "human_in_the_loop", "human_in_loop is now human_in_the_loop"
-    )
+    rewrite.rename(orchestrator, "human_in_loop", "human_in_the_loop")
     trigger = orchestrator.get("trigger")
     if isinstance(trigger, str):
         rewrite.replace(
@@ -54,7 +52,7 @@ def read_handoffs(rewrite: Rewrite) -> None:
     handoffs = rewrite.data
     if not is_map(handoffs):
         return
-    rewrite.rename(handoffs, "handoffs", "handoff_rules", "handoffs is now handoff_rules")
+    rewrite.rename(handoffs, "handoffs", "handoff_rules")
     for rule in maps_in(handoffs.get("handoff_rules")):
         _target(rewrite, rule)
         if rule.get("condition") == "":
@@ -114,8 +112,8 @@ def read_hooks(rewrite: Rewrite) -> None:
     """Hook files named with their folder."""
     hooks = rewrite.data.get("hooks") if is_map(rewrite.data) else None
     for hook in maps_in(hooks):
-        rewrite.rename(hook, "filename", "file", "filename is now file")
-        rewrite.rename(hook, "trigger", "hook_type", "trigger is now hook_type")
+        rewrite.rename(hook, "filename", "file")
+        rewrite.rename(hook, "trigger", "hook_type")
         file = hook.get("file")
         if isinstance(file, str) and file.startswith("hooks/"):
             rewrite.replace(hook, "file", file.removeprefix("hooks/"), None)
@@ -231,9 +229,7 @@ def read_context_variables(rewrite: Rewrite) -> None:
 
 
 def _wrap(rewrite: Rewrite, data: Map) -> None:
-    rewrite.rename(
-        data, "ContextVariablesPlan", _WRAPPER, f"ContextVariablesPlan is now {_WRAPPER}"
-    )
+    rewrite.rename(data, "ContextVariablesPlan", _WRAPPER)
     if _WRAPPER not in data:
         if data:
             rewrite.changes.append(Change((), f"everything is now under {_WRAPPER}"))
@@ -310,7 +306,7 @@ def _source(rewrite: Rewrite, source: Map) -> None:
         present = _SOURCE_TYPES[kind]
         rewrite.replace(source, "type", present, f'source "{kind}" is now "{present}"')
     for old, new in _SOURCE_KEYS:
-        rewrite.rename(source, old, new, f"{old} is now {new}")
+        rewrite.rename(source, old, new)
     _single_trigger(rewrite, source)
     _transitions(rewrite, source)
     read_fields(rewrite, source.get("schema"))
