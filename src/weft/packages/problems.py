@@ -41,12 +41,12 @@ _BOUNDS: Final = frozenset({"greater_than", "greater_than_equal", "less_than", "
 
 #: What a text must look like that fits a pattern, and how to write it.
 _FORMS: Final = {
-    f"^{OBJECT_NAME}$": ("no reference to code", "write module:name: tools.news:is_local"),
+    f"^{OBJECT_NAME}$": ("not a reference to code", "write module:name: tools.news:is_local"),
     f"^{FUNCTION_NAME}$": (
-        "no reference to a function",
+        "not a reference to a function",
         "write module:name: tools.news:sum_up",
     ),
-    TIME_OF_DAY: ("no time of day", "write hours and minutes: 09:30"),
+    TIME_OF_DAY: ("not a time of day", "write hours and minutes: 09:30"),
 }
 _Loc: TypeAlias = tuple[int | str, ...]
 _TRUE: Final = frozenset({"true", "yes", "on", "1"})

@@ -1,13 +1,17 @@
 from difflib import ndiff
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
+import yaml
 
 from weft.errors import PackageError
 from weft.findings import AppendItem, Remove, RenameKey, SetValue
 from weft.packages.edit import edits as editing
 from weft.packages.text.documents import read_text
 
+CASES = yaml.safe_load((Path(__file__).parent / "corpus" / "edits.yaml").read_text())
+KINDS = {kind.__name__: kind for kind in (SetValue, AppendItem, RenameKey, Remove)}
 JSON = dedent("""\
     {
       // the agents
@@ -54,143 +58,21 @@ def changed(name, text, *edits):
     return tuple([line[2:] for line in lines if line.startswith(sign)] for sign in ("- ", "+ "))
 
 
-@pytest.mark.parametrize(
-    ("edit", "gone", "come"),
-    [
-        (SetValue(("max_turns",), 5), ['  "max_turns": 20,'], ['  "max_turns": 5,']),
-        (
-            SetValue(("start", "mode"), {"a": [1]}),
-            ['    "mode": "chat"'],
-            ['    "mode": {', '      "a": [', "        1", "      ]", "    }"],
-        ),
-        (
-            SetValue(("start", "by"), "é"),
-            ['    "mode": "chat"'],
-            ['    "mode": "chat",', '    "by": "é"'],
-        ),
-        (
-            SetValue(("start", "x", "y"), 1),
-            ['    "mode": "chat"'],
-            ['    "mode": "chat",', '    "x": {', '      "y": 1', "    }"],
-        ),
-        (
-            SetValue(("nothing", "x"), 1),
-            ['  "nothing": null,'],
-            ['  "nothing": {', '    "x": 1', "  },"],
-        ),
-        (
-            SetValue(("agents", 0, "model"), "m"),
-            ['    {"name": "A", "tools": []},'],
-            ['    {"name": "A", "tools": [], "model": "m"},'],
-        ),
-        (
-            AppendItem(("agents", 0, "tools"), {"t": 1}),
-            ['    {"name": "A", "tools": []},'],
-            ['    {"name": "A", "tools": [{"t": 1}]},'],
-        ),
-        (
-            AppendItem(("agents",), "C"),
-            ['    {"name": "B"} // last'],
-            ['    {"name": "B"}, // last', '    "C"'],
-        ),
-        (
-            SetValue(("agents", 2), "C"),
-            ['    {"name": "B"} // last'],
-            ['    {"name": "B"}, // last', '    "C"'],
-        ),
-        (AppendItem(("nothing",), 1), ['  "nothing": null,'], ['  "nothing": [', "    1", "  ],"]),
-        (
-            RenameKey(("max_turns",), 'a"b'),
-            ['  "max_turns": 20,'],
-            ['  "a\\"b": 20,'],
-        ),
-        (Remove(("max_turns",)), ['  "max_turns": 20,'], []),
-        (
-            Remove(("start",)),
-            ['  "nothing": null,', '  "start": {', '    "mode": "chat"', "  }"],
-            ['  "nothing": null'],
-        ),
-        (
-            Remove(("start", "mode")),
-            ['  "start": {', '    "mode": "chat"', "  }"],
-            ['  "start": {}'],
-        ),
-        (
-            Remove(("agents", 1)),
-            ['    {"name": "A", "tools": []},', '    {"name": "B"} // last'],
-            ['    {"name": "A", "tools": []}'],
-        ),
-        (Remove(("agents", 0)), ['    {"name": "A", "tools": []},'], []),
-        (
-            Remove(("agents", 0, "name")),
-            ['    {"name": "A", "tools": []},'],
-            ['    {"tools": []},'],
-        ),
-        (
-            Remove(("agents", 0, "tools")),
-            ['    {"name": "A", "tools": []},'],
-            ['    {"name": "A"},'],
-        ),
-    ],
-)
-def test_an_edit_of_json_touches_only_its_lines(edit, gone, come):
-    assert changed("a.json", JSON, edit) == (gone, come)
+def made(edit):
+    """Return an edit of the corpus: its kind with its path, and the value or key it puts there."""
+    (kind, path), *rest = edit.items()
+    return KINDS[kind](tuple(path), *(value for _, value in rest))
 
 
 @pytest.mark.parametrize(
-    ("edit", "gone", "come"),
-    [
-        (SetValue(("max_turns",), 5), ["max_turns: 20  # enough"], ["max_turns: 5  # enough"]),
-        (SetValue(("nothing",), "yes"), ["nothing:"], ['nothing: "yes"']),
-        (SetValue(("nothing", "x"), 1), [], ["  x: 1"]),
-        (SetValue(("start", "mode"), "a\nb"), ["  mode: chat"], ["  mode: |-", "    a", "    b"]),
-        (SetValue(("start", "mode"), {}), ["  mode: chat"], ["  mode: {}"]),
-        (SetValue(("start",), "x"), ["start:", "  mode: chat"], ["start: x"]),
-        (SetValue(("start", "by"), [1, {"k": "v"}]), [], ["  by:", "    - 1", "    - k: v"]),
-        (SetValue(("new", "x"), "z"), [], ["new:", "  x: z"]),
-        (SetValue(("agents", 1, "model"), "m"), [], ["    model: m"]),
-        (AppendItem(("agents",), {"name": "C", "tools": []}), [], ["  - name: C", "    tools: []"]),
-        (AppendItem(("agents", 0, "tools"), "t"), ["    tools: []"], ["    tools:", "      - t"]),
-        (
-            AppendItem(("flow", "b"), "yes: no"),
-            ["flow: {a: 1, b: [x, y]}   # brackets"],
-            ['flow: {a: 1, b: [x, y, "yes: no"]}   # brackets'],
-        ),
-        (
-            SetValue(("flow", "a"), {"k": [None]}),
-            ["flow: {a: 1, b: [x, y]}   # brackets"],
-            ['flow: {a: {"k": [null]}, b: [x, y]}   # brackets'],
-        ),
-        (
-            Remove(("flow", "a")),
-            ["flow: {a: 1, b: [x, y]}   # brackets"],
-            ["flow: {b: [x, y]}   # brackets"],
-        ),
-        (
-            RenameKey(("flow", "a"), "c"),
-            ["flow: {a: 1, b: [x, y]}   # brackets"],
-            ['flow: {"c": 1, b: [x, y]}   # brackets'],
-        ),
-        (RenameKey(("max_turns",), "limit"), ["max_turns: 20  # enough"], ["limit: 20  # enough"]),
-        (RenameKey(("max_turns",), "1"), ["max_turns: 20  # enough"], ['"1": 20  # enough']),
-        (Remove(("max_turns",)), ["max_turns: 20  # enough"], []),
-        (Remove(("start",)), ["start:", "  mode: chat"], []),
-        (Remove(("start", "mode")), ["start:", "  mode: chat"], ["start: {}"]),
-        (
-            Remove(("agents", 0, "name")),
-            ["  - name: A   # first", "    tools: []"],
-            ["  - tools: []"],
-        ),
-        (Remove(("agents", 0)), ["  - name: A   # first", "    tools: []"], []),
-        (
-            Remove(("agents", 1, "prompt")),
-            ["    prompt: |", '      Say "hi".', "", "      Then go."],
-            [],
-        ),
-    ],
+    ("form", "case"),
+    [(form, case) for form, cases in CASES.items() for case in cases],
+    ids=lambda it: it if isinstance(it, str) else str(it["edit"]),
 )
-def test_an_edit_of_yaml_touches_only_its_lines(edit, gone, come):
-    assert changed("a.yaml", YAML, edit) == (gone, come)
+def test_an_edit_touches_only_its_lines(form, case):
+    text = {"json": JSON, "yaml": YAML}[form]
+    expected = (case.get("gone", []), case.get("come", []))
+    assert changed(f"a.{form}", text, made(case["edit"])) == expected
 
 
 def test_new_entries_stand_at_the_end_of_their_container():
