@@ -1,11 +1,14 @@
 """What holds for every test: none of them leaves this machine."""
 
+import asyncio
+import inspect
 import logging
 import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,8 @@ from hypothesis import settings
 
 from support.effort import TIMES
 from support.mongodb_server import empty_database, mongodb_server
+from weft.board import Board
+from weft.testing.clock import ManualClock
 from weft.testing.network import no_network
 
 # The mock server is a program of its own; tests import it as `benchmarks.mock_server`.
@@ -29,6 +34,34 @@ settings.register_profile(
     "weft", deadline=None, derandomize="CI" in os.environ, max_examples=30 * TIMES
 )
 settings.load_profile("weft")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run an async test, with its board closed at the end."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = inspect.signature(pyfuncitem.obj).parameters
+    given = {name: pyfuncitem.funcargs[name] for name in wanted}
+
+    async def run() -> None:
+        async with given.get("board") or nullcontext(), asyncio.timeout(60):
+            await pyfuncitem.obj(**given)
+
+    asyncio.run(run())
+    return True
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """A clock that stands still."""
+    return ManualClock()
+
+
+@pytest.fixture
+def board(clock: ManualClock) -> Board:
+    """A board whose clock stands still."""
+    return Board(clock=clock)
 
 
 @pytest.fixture(scope="session", autouse=True)

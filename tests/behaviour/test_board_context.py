@@ -65,25 +65,19 @@ async def fetched(board: Board, run: str) -> list[dict]:
     return [it.data.board for it in events if isinstance(it.data, ContextFetched)]
 
 
-def test_default_provider_returns_correlation_newest_first():
-    async def test(board, clock):
-        seen = reader(board)
-        await notes(board, "a", "b", correlation_id="c")
-        await notes(board, "elsewhere", correlation_id="d")
-        assert await shown(board, seen) == [99, "b", "a"]
-
-    play(test)
+async def test_default_provider_returns_correlation_newest_first(board):
+    seen = reader(board)
+    await notes(board, "a", "b", correlation_id="c")
+    await notes(board, "elsewhere", correlation_id="d")
+    assert await shown(board, seen) == [99, "b", "a"]
 
 
-def test_default_provider_returns_the_whole_correlation(monkeypatch):
+async def test_default_provider_returns_the_whole_correlation(monkeypatch, board):
     monkeypatch.setattr("weft.context.slices.MAX_LIMIT", 2)  # They are read page by page.
 
-    async def test(board, clock):
-        seen = reader(board)
-        await notes(board, *"abcde", correlation_id="c")
-        assert await shown(board, seen) == [99, *"edcba"]
-
-    play(test)
+    seen = reader(board)
+    await notes(board, *"abcde", correlation_id="c")
+    assert await shown(board, seen) == [99, *"edcba"]
 
 
 def test_default_prompt_keeps_the_newest_artifacts_that_fit():
@@ -112,17 +106,14 @@ def test_default_prompt_keeps_the_newest_artifacts_that_fit():
 
 
 @pytest.mark.parametrize(("own", "filtered"), [(2, 5), (5, 2), (2, None), (None, 2)])
-def test_smaller_limit_of_provider_and_filter_counts(own, filtered):
-    async def test(board, clock):
-        filters = FilterConfig(types={"Note"}, limit=filtered)
-        seen = reader(board, FilteredContextProvider(filters, limit=own))
-        await notes(board, *"abcdef", correlation_id="c")
-        assert await shown(board, seen) == ["f", "e"]
-
-    play(test)
+async def test_smaller_limit_of_provider_and_filter_counts(own, filtered, board):
+    filters = FilterConfig(types={"Note"}, limit=filtered)
+    seen = reader(board, FilteredContextProvider(filters, limit=own))
+    await notes(board, *"abcdef", correlation_id="c")
+    assert await shown(board, seen) == ["f", "e"]
 
 
-def test_plain_provider_does_not_block_the_loop_and_is_limited(monkeypatch):
+async def test_plain_provider_does_not_block_the_loop_and_is_limited(monkeypatch, board):
     monkeypatch.setattr("weft.runtime.board.preparing.PROVIDER_SECONDS", 0.2)
     release = threading.Event()
 
@@ -130,36 +121,30 @@ def test_plain_provider_does_not_block_the_loop_and_is_limited(monkeypatch):
         release.wait(10)
         return ContextSlice([])
 
-    async def test(board, clock):
-        composite = CompositeProvider(blocking, EmptyProvider())
-        seen = reader(board, composite, fallback=EmptyProvider())
-        begun = time.monotonic()
-        await board.publish(Order(number=1), correlation_id="c")
-        await board.run_until_idle()
-        release.set()
-        assert time.monotonic() - begun < 5
-        (given,) = await fetched(board, "c")
-        assert "took longer than 0.2 seconds" in given["slices"][0]["error"]
-        assert seen.calls == [(1,)]
-
-    play(test)
+    composite = CompositeProvider(blocking, EmptyProvider())
+    seen = reader(board, composite, fallback=EmptyProvider())
+    begun = time.monotonic()
+    await board.publish(Order(number=1), correlation_id="c")
+    await board.run_until_idle()
+    release.set()
+    assert time.monotonic() - begun < 5
+    (given,) = await fetched(board, "c")
+    assert "took longer than 0.2 seconds" in given["slices"][0]["error"]
+    assert seen.calls == [(1,)]
 
 
-def test_plain_provider_fails_like_an_async_one():
+async def test_plain_provider_fails_like_an_async_one(board):
     def stopping(request):
         raise StopIteration
 
-    async def test(board, clock):
-        reader(board, stopping)
-        await board.publish(Order(number=1), correlation_id="c")
-        await board.run_until_idle()
-        (missed,) = await board.missed()
-        assert "the code raised StopIteration" in missed.detail
-
-    play(test)
+    reader(board, stopping)
+    await board.publish(Order(number=1), correlation_id="c")
+    await board.run_until_idle()
+    (missed,) = await board.missed()
+    assert "the code raised StopIteration" in missed.detail
 
 
-def test_providers_and_engines_share_the_state_of_an_activation():
+async def test_providers_and_engines_share_the_state_of_an_activation(board):
     async def first(request):
         request.ctx.state["mood"] = "calm"
         return ContextSlice([])
@@ -168,56 +153,47 @@ def test_providers_and_engines_share_the_state_of_an_activation():
         request.ctx.state["mood"] = "lost"
         raise ValueError("no")
 
-    async def test(board, clock):
-        moods = []
+    moods = []
 
-        async def second(request):
-            moods.append(request.ctx.state.get("mood"))
-            return ContextSlice([])
+    async def second(request):
+        moods.append(request.ctx.state.get("mood"))
+        return ContextSlice([])
 
-        async def work(inputs, ctx):
-            moods.append(ctx.state["mood"])
+    async def work(inputs, ctx):
+        moods.append(ctx.state["mood"])
 
-        engines = [FunctionEngine(work, it) for it in (first, failing, second)]
-        made = board.agent("reader").consumes(Order).with_engines(*engines)
-        made.with_context(EmptyProvider(), fallback=EmptyProvider())
-        await board.publish(Order(number=1))
-        await board.run_until_idle()
-        assert moods == ["calm"] * 4
-
-    play(test)
+    engines = [FunctionEngine(work, it) for it in (first, failing, second)]
+    made = board.agent("reader").consumes(Order).with_engines(*engines)
+    made.with_context(EmptyProvider(), fallback=EmptyProvider())
+    await board.publish(Order(number=1))
+    await board.run_until_idle()
+    assert moods == ["calm"] * 4
 
 
-def test_failed_provider_leaves_a_span_with_its_error():
+async def test_failed_provider_leaves_a_span_with_its_error(board):
     async def failing(request):
         raise ValueError("no database")
 
-    async def test(board, clock):
-        reader(board, failing)
-        await board.publish(Order(number=1), correlation_id="c")
-        await board.run_until_idle()
-        (span,) = [it for it in await board.spans("c") if it.kind == "provider"]
-        assert (span.name, span.failed) == ("failing", True)
-        assert span.error == "the provider failing failed: ValueError: no database"
-
-    play(test)
+    reader(board, failing)
+    await board.publish(Order(number=1), correlation_id="c")
+    await board.run_until_idle()
+    (span,) = [it for it in await board.spans("c") if it.kind == "provider"]
+    assert (span.name, span.failed) == ("failing", True)
+    assert span.error == "the provider failing failed: ValueError: no database"
 
 
-def test_provider_gets_its_config():
+async def test_provider_gets_its_config(board):
     configs = []
 
     async def provider(request):
         configs.append(request.config)
         return ContextSlice([])
 
-    async def test(board, clock):
-        reader(board, provider, config={"region": "eu"})
-        await board.publish(Order(number=1))
-        await board.run_until_idle()
-        assert configs == [{"region": "eu"}]
-        assert board.build().board.agents[0].context_config == {"region": "eu"}
-
-    play(test)
+    reader(board, provider, config={"region": "eu"})
+    await board.publish(Order(number=1))
+    await board.run_until_idle()
+    assert configs == [{"region": "eu"}]
+    assert board.build().board.agents[0].context_config == {"region": "eu"}
 
 
 @pytest.mark.parametrize(
@@ -230,31 +206,25 @@ def test_provider_gets_its_config():
         AfterVisibility(seconds=5, then=PrivateVisibility(agents=("reader",))),
     ],
 )
-def test_envelope_says_who_may_see_it(visibility):
-    async def test(board, clock):
-        given = []
+async def test_envelope_says_who_may_see_it(visibility, board, clock):
+    given = []
 
-        async def work(inputs, ctx):
-            given.extend(inputs.artifacts)
+    async def work(inputs, ctx):
+        given.extend(inputs.artifacts)
 
-        board.agent("reader").consumes(Order).labels("a").with_engines(FunctionEngine(work))
-        await board.publish(Order(number=1), visibility=visibility)
-        await board.run_until_idle()
-        await clock.advance(10)
-        await board.run_until_idle()
-        found, _ = await board.query_artifacts()
-        assert [it.visibility for it in (*given, *found)] == [visibility, visibility]
-
-    play(test)
+    board.agent("reader").consumes(Order).labels("a").with_engines(FunctionEngine(work))
+    await board.publish(Order(number=1), visibility=visibility)
+    await board.run_until_idle()
+    await clock.advance(10)
+    await board.run_until_idle()
+    found, _ = await board.query_artifacts()
+    assert [it.visibility for it in (*given, *found)] == [visibility, visibility]
 
 
-def test_the_default_is_bounded():
-    async def test(board, clock):
-        seen = reader(board, DefaultCorrelationProvider(limit=2))
-        await notes(board, "a", "b", "c", correlation_id="c")
-        assert await shown(board, seen) == [99, "c"]
-
-    play(test)
+async def test_the_default_is_bounded(board):
+    seen = reader(board, DefaultCorrelationProvider(limit=2))
+    await notes(board, "a", "b", "c", correlation_id="c")
+    assert await shown(board, seen) == [99, "c"]
 
 
 def test_filtered_by_type_tags_producer_time_text_limit_and_order():
@@ -287,40 +257,34 @@ def test_filtered_by_type_tags_producer_time_text_limit_and_order():
     assert run(FilterConfig(order="created_at", limit=1, **only)) == ["plain"]
 
 
-def test_filtered_by_partition():
-    async def test(board, clock):
-        seen = reader(board, FilteredContextProvider(FilterConfig(partition="north")))
-        await notes(board, "a", partition="north")
-        await notes(board, "b", partition="south")
-        await notes(board, "c")
-        await notes(board, "d", partition="north")
-        assert await shown(board, seen) == ["d", "a"]
-        found, total = await board.query_artifacts(FilterConfig(partition="south"))
-        assert ([it.payload["text"] for it in found], total) == (["b"], 1)
-
-    play(test)
+async def test_filtered_by_partition(board):
+    seen = reader(board, FilteredContextProvider(FilterConfig(partition="north")))
+    await notes(board, "a", partition="north")
+    await notes(board, "b", partition="south")
+    await notes(board, "c")
+    await notes(board, "d", partition="north")
+    assert await shown(board, seen) == ["d", "a"]
+    found, total = await board.query_artifacts(FilterConfig(partition="south"))
+    assert ([it.payload["text"] for it in found], total) == (["b"], 1)
 
 
-def test_artifacts_page_by_page():
-    async def test(board, clock):
-        await notes(board.types(Note), "a", "b", "c", "d", "e")
+async def test_artifacts_page_by_page(board):
+    await notes(board.types(Note), "a", "b", "c", "d", "e")
 
-        async def page(offset, **filters):
-            wanted = FilterConfig(limit=2, **filters)
-            found, total = await board.query_artifacts(wanted, offset=offset)
-            return [it.payload["text"] for it in found], total
+    async def page(offset, **filters):
+        wanted = FilterConfig(limit=2, **filters)
+        found, total = await board.query_artifacts(wanted, offset=offset)
+        return [it.payload["text"] for it in found], total
 
-        pages = [await page(offset) for offset in (0, 2, 4, 6)]
-        assert pages == [(["e", "d"], 5), (["c", "b"], 5), (["a"], 5), ([], 5)]
-        assert await page(3, order="created_at") == (["d", "e"], 5)
-        for wrong in (-1, 2**60, "2"):
-            with pytest.raises(UsageError, match="is not how many artifacts to leave out"):
-                await board.query_artifacts(offset=wrong)
-
-    play(test)
+    pages = [await page(offset) for offset in (0, 2, 4, 6)]
+    assert pages == [(["e", "d"], 5), (["c", "b"], 5), (["a"], 5), ([], 5)]
+    assert await page(3, order="created_at") == (["d", "e"], 5)
+    for wrong in (-1, 2**60, "2"):
+        with pytest.raises(UsageError, match="is not how many artifacts to leave out"):
+            await board.query_artifacts(offset=wrong)
 
 
-def test_a_provider_pages_through_what_its_agent_may_see():
+async def test_a_provider_pages_through_what_its_agent_may_see(board):
     pages = []
 
     async def paging(request):
@@ -330,49 +294,40 @@ def test_a_provider_pages_through_what_its_agent_may_see():
             pages.append(([it.payload["text"] for it in found], total))
         return ContextSlice([])
 
-    async def test(board, clock):
-        seen = reader(board, paging)
-        await notes(board, "a")
-        await notes(board, "hidden", visibility=PrivateVisibility(agents=("somebody",)))
-        await notes(board, "b")
-        await shown(board, seen)
-        assert pages == [(["b"], 2), (["a"], 2), ([], 2)]
-
-    play(test)
+    seen = reader(board, paging)
+    await notes(board, "a")
+    await notes(board, "hidden", visibility=PrivateVisibility(agents=("somebody",)))
+    await notes(board, "b")
+    await shown(board, seen)
+    assert pages == [(["b"], 2), (["a"], 2), ([], 2)]
 
 
-def test_filtered_by_time():
-    async def test(board, clock):
-        seen = Seen()
-        await notes(board.types(Note), "early")
-        await clock.advance(60)
-        now = (await board.query_artifacts())[0][0].created_at + timedelta(seconds=30)
-        before = Seen()
-        for name, noting, span in (
-            ("after", seen, {"since": now}),
-            ("before", before, {"until": now}),
-        ):
-            board.agent(name).consumes(Order).with_context_filter(
-                filters=FilterConfig(types={"Note"}, **span), limit=5
-            ).with_engines(noting.engine)
-        await notes(board, "later")
-        assert await shown(board, seen) == ["later"]
-        assert before.texts == [["early"]]
-
-    play(test)
+async def test_filtered_by_time(board, clock):
+    seen = Seen()
+    await notes(board.types(Note), "early")
+    await clock.advance(60)
+    now = (await board.query_artifacts())[0][0].created_at + timedelta(seconds=30)
+    before = Seen()
+    for name, noting, span in (
+        ("after", seen, {"since": now}),
+        ("before", before, {"until": now}),
+    ):
+        board.agent(name).consumes(Order).with_context_filter(
+            filters=FilterConfig(types={"Note"}, **span), limit=5
+        ).with_engines(noting.engine)
+    await notes(board, "later")
+    assert await shown(board, seen) == ["later"]
+    assert before.texts == [["early"]]
 
 
-def test_recent_and_time_window_look_at_the_whole_board():
-    async def test(board, clock):
-        window = TimeWindowProvider(seconds=30, limit=9)
-        seen = reader(board, CompositeProvider(RecentProvider(2), window))
-        await notes(board, "old", "older")
-        await clock.advance(60)
-        await notes(board, "new", correlation_id="d")
-        await clock.advance(1)
-        assert await shown(board, seen) == [99, "new"]
-
-    play(test)
+async def test_recent_and_time_window_look_at_the_whole_board(board, clock):
+    window = TimeWindowProvider(seconds=30, limit=9)
+    seen = reader(board, CompositeProvider(RecentProvider(2), window))
+    await notes(board, "old", "older")
+    await clock.advance(60)
+    await notes(board, "new", correlation_id="d")
+    await clock.advance(1)
+    assert await shown(board, seen) == [99, "new"]
 
 
 class Preparing(Component):
@@ -382,134 +337,108 @@ class Preparing(Component):
         ctx.state["mood"] = "calm"
 
 
-def test_state_delegating_gives_what_a_component_has_prepared():
-    async def test(board, clock):
-        seen = Seen()
-        board.agent("reader").consumes(Order).with_utilities(Preparing()).with_context(
-            StateDelegatingProvider(key="context_snapshot")
-        ).with_engines(seen.engine)
-        await notes(board, "a", "b")
-        assert await shown(board, seen) == ["b", "a"]
-
-    play(test)
+async def test_state_delegating_gives_what_a_component_has_prepared(board):
+    seen = Seen()
+    board.agent("reader").consumes(Order).with_utilities(Preparing()).with_context(
+        StateDelegatingProvider(key="context_snapshot")
+    ).with_engines(seen.engine)
+    await notes(board, "a", "b")
+    assert await shown(board, seen) == ["b", "a"]
 
 
-def test_include_state_keys_adds_them():
-    async def test(board, clock):
-        seen = Seen()
-        board.agent("reader").consumes(Order).with_utilities(Preparing()).with_context_filter(
-            filters=FilterConfig(types={"Note"}), include_state_keys={"mood", "missing"}
-        ).with_engines(seen.engine)
-        await notes(board, "a")
-        await board.publish(Order(number=1))
-        await board.run_until_idle()
-        assert [it["type"] for it in seen.contexts[0]] == ["Note", "state"]
-        assert seen.contexts[0][1]["payload"] == "calm"
-
-    play(test)
+async def test_include_state_keys_adds_them(board):
+    seen = Seen()
+    board.agent("reader").consumes(Order).with_utilities(Preparing()).with_context_filter(
+        filters=FilterConfig(types={"Note"}), include_state_keys={"mood", "missing"}
+    ).with_engines(seen.engine)
+    await notes(board, "a")
+    await board.publish(Order(number=1))
+    await board.run_until_idle()
+    assert [it["type"] for it in seen.contexts[0]] == ["Note", "state"]
+    assert seen.contexts[0][1]["payload"] == "calm"
 
 
 @pytest.mark.parametrize("parallel", [False, True])
-def test_composite_gives_each_artifact_once_in_the_order_of_its_providers(parallel):
-    async def test(board, clock):
-        only = FilterConfig(types={"Note"})
-        seen = reader(
-            board,
-            CompositeProvider(
-                FilteredContextProvider(FilterConfig(order="created_at", limit=1, types={"Note"})),
-                FilteredContextProvider(only),
-                parallel=parallel,
-                limit=3,
-            ),
-        )
-        await notes(board, "a", "b", "c", "d")
-        assert await shown(board, seen) == ["a", "d", "c"]
-
-    play(test)
+async def test_composite_gives_each_artifact_once_in_the_order_of_its_providers(parallel, board):
+    only = FilterConfig(types={"Note"})
+    seen = reader(
+        board,
+        CompositeProvider(
+            FilteredContextProvider(FilterConfig(order="created_at", limit=1, types={"Note"})),
+            FilteredContextProvider(only),
+            parallel=parallel,
+            limit=3,
+        ),
+    )
+    await notes(board, "a", "b", "c", "d")
+    assert await shown(board, seen) == ["a", "d", "c"]
 
 
-def test_redacting_drops_and_transforms_and_says_so():
-    async def test(board, clock):
-        inner = FilteredContextProvider(FilterConfig(types={"Note"}))
-        seen = reader(
-            board, RedactingProvider(inner, drop={"secret"}, transform={"text": str.upper})
-        )
-        await notes(board, "a")
-        await shown(board, seen)
-        assert seen.contexts[0][0]["payload"] == {"text": "A"}
-        (given,) = await fetched(board, "c")
-        assert given["slices"][0]["metadata"]["redacted"] == ["secret", "text"]
-        assert "hush" not in str(given)
-
-    play(test)
+async def test_redacting_drops_and_transforms_and_says_so(board):
+    inner = FilteredContextProvider(FilterConfig(types={"Note"}))
+    seen = reader(board, RedactingProvider(inner, drop={"secret"}, transform={"text": str.upper}))
+    await notes(board, "a")
+    await shown(board, seen)
+    assert seen.contexts[0][0]["payload"] == {"text": "A"}
+    (given,) = await fetched(board, "c")
+    assert given["slices"][0]["metadata"]["redacted"] == ["secret", "text"]
+    assert "hush" not in str(given)
 
 
-def test_summarising_makes_texts_by_template():
-    async def test(board, clock):
-        inner = FilteredContextProvider(FilterConfig(types={"Note", "Receipt"}))
-        provider = SummarisingProvider(inner, templates={"Note": "It says {text}."})
-        seen = reader(board, provider)
-        await notes(board, "a")
-        await board.publish(Receipt(text="r"))
-        await shown(board, seen)
-        assert [it["payload"] for it in seen.contexts[0]] == [
-            {"summary": "Receipt: text: r"},
-            {"summary": "It says a."},
-        ]
-
-    play(test)
+async def test_summarising_makes_texts_by_template(board):
+    inner = FilteredContextProvider(FilterConfig(types={"Note", "Receipt"}))
+    provider = SummarisingProvider(inner, templates={"Note": "It says {text}."})
+    seen = reader(board, provider)
+    await notes(board, "a")
+    await board.publish(Receipt(text="r"))
+    await shown(board, seen)
+    assert [it["payload"] for it in seen.contexts[0]] == [
+        {"summary": "Receipt: text: r"},
+        {"summary": "It says a."},
+    ]
 
 
-def test_empty_gives_nothing_and_asks_nothing():
-    async def test(board, clock):
-        seen = reader(board, EmptyProvider())
-        await notes(board, "a", correlation_id="c")
-        assert await shown(board, seen) == []
-        assert await fetched(board, "c") == []
-
-    play(test)
+async def test_empty_gives_nothing_and_asks_nothing(board):
+    seen = reader(board, EmptyProvider())
+    await notes(board, "a", correlation_id="c")
+    assert await shown(board, seen) == []
+    assert await fetched(board, "c") == []
 
 
-def test_providers_nest_in_any_order():
-    async def test(board, clock):
-        tree = RedactingProvider(
-            CompositeProvider(
-                SummarisingProvider(RecentProvider(1)),
-                RedactingProvider(DefaultCorrelationProvider(), drop={"number"}),
-            ),
-            drop={"secret"},
-        )
-        seen = reader(board, tree)
-        await notes(board, "a", correlation_id="c")
-        await shown(board, seen)
-        first, second = seen.contexts[0]
-        assert first["payload"] == {"summary": "Order: number: 99, customer: ada, total: 1.0"}
-        assert second["payload"] == {"text": "a"}
-
-    play(test)
+async def test_providers_nest_in_any_order(board):
+    tree = RedactingProvider(
+        CompositeProvider(
+            SummarisingProvider(RecentProvider(1)),
+            RedactingProvider(DefaultCorrelationProvider(), drop={"number"}),
+        ),
+        drop={"secret"},
+    )
+    seen = reader(board, tree)
+    await notes(board, "a", correlation_id="c")
+    await shown(board, seen)
+    first, second = seen.contexts[0]
+    assert first["payload"] == {"summary": "Order: number: 99, customer: ada, total: 1.0"}
+    assert second["payload"] == {"text": "a"}
 
 
-def test_a_provider_of_the_subscription_wins_over_that_of_the_engine_and_the_agent():
-    async def test(board, clock):
-        note, receipt = Seen(), Seen()
+async def test_a_provider_of_the_subscription_wins_over_that_of_the_engine_and_the_agent(board):
+    note, receipt = Seen(), Seen()
 
-        def only(name):
-            return FilteredContextProvider(FilterConfig(types={name}))
+    def only(name):
+        return FilteredContextProvider(FilterConfig(types={name}))
 
-        board.types(Note, Receipt)
-        board.agent("a").consumes(Order).with_context(only("Order")).with_engines(
-            FunctionEngine(note.engine.function, context_provider=only("Note"))
-        )
-        board.agent("b").consumes(Order, context_provider=only("Receipt")).with_context(
-            only("Order")
-        ).with_engines(FunctionEngine(receipt.engine.function, context_provider=only("Note")))
-        await notes(board, "n")
-        await board.publish(Receipt(text="r"))
-        await board.publish(Order(number=1))
-        await board.run_until_idle()
-        assert (note.texts, receipt.texts) == ([["n"]], [["r"]])
-
-    play(test)
+    board.types(Note, Receipt)
+    board.agent("a").consumes(Order).with_context(only("Order")).with_engines(
+        FunctionEngine(note.engine.function, context_provider=only("Note"))
+    )
+    board.agent("b").consumes(Order, context_provider=only("Receipt")).with_context(
+        only("Order")
+    ).with_engines(FunctionEngine(receipt.engine.function, context_provider=only("Note")))
+    await notes(board, "n")
+    await board.publish(Receipt(text="r"))
+    await board.publish(Order(number=1))
+    await board.run_until_idle()
+    assert (note.texts, receipt.texts) == ([["n"]], [["r"]])
 
 
 async def raising(request):
@@ -585,22 +514,19 @@ class Foreign:
         )
 
 
-def test_items_that_the_agent_may_not_see_are_taken_out():
-    async def test(board, clock):
-        hidden = PrivateVisibility(agents=("boss",))
-        made = await board.types(Note).publish(Note(text="top"), visibility=hidden)
-        for id_ in (made.id, "there is no such artifact"):
-            seen = Seen()
-            board.agent(f"reader{id_}").consumes(Order).with_context(Foreign(id_)).with_engines(
-                seen.engine
-            )
-        await board.publish(Order(number=1), correlation_id="c")
-        await board.run_until_idle()
-        for given in await fetched(board, "c"):
-            assert [it["type"] for it in given["slices"][0]["items"]] == ["Order"]
-            assert given["slices"][0]["foreign"] == 1
-
-    play(test)
+async def test_items_that_the_agent_may_not_see_are_taken_out(board):
+    hidden = PrivateVisibility(agents=("boss",))
+    made = await board.types(Note).publish(Note(text="top"), visibility=hidden)
+    for id_ in (made.id, "there is no such artifact"):
+        seen = Seen()
+        board.agent(f"reader{id_}").consumes(Order).with_context(Foreign(id_)).with_engines(
+            seen.engine
+        )
+    await board.publish(Order(number=1), correlation_id="c")
+    await board.run_until_idle()
+    for given in await fetched(board, "c"):
+        assert [it["type"] for it in given["slices"][0]["items"]] == ["Order"]
+        assert given["slices"][0]["foreign"] == 1
 
 
 class Mutating:
@@ -615,16 +541,13 @@ class Mutating:
         return ContextSlice([])
 
 
-def test_a_provider_changes_nothing_by_what_it_is_given():
-    async def test(board, clock):
-        seen = reader(board, Mutating())
-        await board.publish(Order(number=1))
-        await board.run_until_idle()
-        assert await board.missed() == []
-        assert seen.calls == [(1,)]
-        assert (await board.query_artifacts())[0][0].payload["number"] == 1
-
-    play(test)
+async def test_a_provider_changes_nothing_by_what_it_is_given(board):
+    seen = reader(board, Mutating())
+    await board.publish(Order(number=1))
+    await board.run_until_idle()
+    assert await board.missed() == []
+    assert seen.calls == [(1,)]
+    assert (await board.query_artifacts())[0][0].payload["number"] == 1
 
 
 @pytest.mark.parametrize(
@@ -645,29 +568,23 @@ def test_a_provider_changes_nothing_by_what_it_is_given():
         (AfterVisibility(seconds=5, then=AfterVisibility(seconds=4)), (), True),
     ],
 )
-def test_every_policy_lets_see_and_hides(visibility, labels, sees):
-    async def test(board, clock):
-        seen = reader(board, RecentProvider(5), labels=labels)
-        await notes(board, "n", visibility=visibility)
-        made = (await board.query_artifacts())[0][0]
-        await clock.advance(10)
-        assert await shown(board, seen) == ([99, "n"] if sees else [99])
-        host = await board.host()
-        why = await host.why("board", made.id, "reader", scope=board.scope)
-        assert (why is None) is sees
-
-    play(test)
+async def test_every_policy_lets_see_and_hides(visibility, labels, sees, board, clock):
+    seen = reader(board, RecentProvider(5), labels=labels)
+    await notes(board, "n", visibility=visibility)
+    made = (await board.query_artifacts())[0][0]
+    await clock.advance(10)
+    assert await shown(board, seen) == ([99, "n"] if sees else [99])
+    host = await board.host()
+    why = await host.why("board", made.id, "reader", scope=board.scope)
+    assert (why is None) is sees
 
 
-def test_the_limit_counts_only_what_can_be_seen():
-    async def test(board, clock):
-        seen = reader(board, RecentProvider(2))
-        await notes(board, "a", "b")
-        await notes(board, "x", "y", "z", visibility=PrivateVisibility(agents=("boss",)))
-        await clock.advance(1)
-        assert await shown(board, seen) == [99, "b"]
-
-    play(test)
+async def test_the_limit_counts_only_what_can_be_seen(board, clock):
+    seen = reader(board, RecentProvider(2))
+    await notes(board, "a", "b")
+    await notes(board, "x", "y", "z", visibility=PrivateVisibility(agents=("boss",)))
+    await clock.advance(1)
+    assert await shown(board, seen) == [99, "b"]
 
 
 def test_a_delay_survives_a_restart(tmp_path):
@@ -779,33 +696,27 @@ def test_what_does_not_fit_the_budget_is_left_out_and_said():
     assert "first" not in sent[0]
 
 
-def test_redacting_what_is_summarised_redacts_first():
-    async def test(board, clock):
-        inner = FilteredContextProvider(FilterConfig(types={"Note"}))
-        tree = RedactingProvider(CompositeProvider(SummarisingProvider(inner)), drop={"secret"})
-        seen = reader(board, tree)
-        await notes(board, "a")
-        await shown(board, seen)
-        assert seen.contexts[0][0]["payload"] == {"summary": "Note: text: a"}
-        (given,) = await fetched(board, "c")
-        assert given["slices"][0]["metadata"]["redacted"] == ["secret"]
-
-    play(test)
+async def test_redacting_what_is_summarised_redacts_first(board):
+    inner = FilteredContextProvider(FilterConfig(types={"Note"}))
+    tree = RedactingProvider(CompositeProvider(SummarisingProvider(inner)), drop={"secret"})
+    seen = reader(board, tree)
+    await notes(board, "a")
+    await shown(board, seen)
+    assert seen.contexts[0][0]["payload"] == {"summary": "Note: text: a"}
+    (given,) = await fetched(board, "c")
+    assert given["slices"][0]["metadata"]["redacted"] == ["secret"]
 
 
-def test_slice_is_bounded():
+async def test_slice_is_bounded(board):
     def many(request):
         return ContextSlice([{"payload": {"n": it}} for it in range(10_500)])
 
-    async def test(board, clock):
-        seen = reader(board, many)
-        await board.publish(Order(number=1), correlation_id="c")
-        await board.run_until_idle()
-        assert len(seen.contexts[0]) == 10_000
-        (given,) = await fetched(board, "c")
-        assert given["slices"][0]["dropped"] == 500
-
-    play(test)
+    seen = reader(board, many)
+    await board.publish(Order(number=1), correlation_id="c")
+    await board.run_until_idle()
+    assert len(seen.contexts[0]) == 10_000
+    (given,) = await fetched(board, "c")
+    assert given["slices"][0]["dropped"] == 500
 
 
 def test_who_else_was_woken_is_not_told_to_agents():

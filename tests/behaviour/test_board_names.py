@@ -38,25 +38,22 @@ async def notes_of(board: Board) -> list[str]:
     return [it.id for it in found]
 
 
-def test_what_comes_from_outside_gets_a_name_and_keeps_it():
-    async def test(board, clock):
-        board.types(Note)
-        one, two = [await board.publish(Note(text=it), correlation_id="c") for it in "ab"]
-        named = await board.publish(Note(text="c"), correlation_id="c", id="mine")
-        assert len({one.id, two.id, "mine"}) == 3
-        assert named.id == "mine"
-        host = await board.host()
-        events = [it async for it in host.events("c", scope=Scope(board.scope.app))]
-        ids = [
-            it.data.id
-            for it in events
-            if isinstance(it, Event) and isinstance(it.data, ArtifactPublished)
-        ]
-        assert ids == [one.id, two.id, "mine"]
-        found, _ = await board.query_artifacts(FilterConfig(order="created_at"))
-        assert [it.id for it in found] == ids
-
-    play(test)
+async def test_what_comes_from_outside_gets_a_name_and_keeps_it(board):
+    board.types(Note)
+    one, two = [await board.publish(Note(text=it), correlation_id="c") for it in "ab"]
+    named = await board.publish(Note(text="c"), correlation_id="c", id="mine")
+    assert len({one.id, two.id, "mine"}) == 3
+    assert named.id == "mine"
+    host = await board.host()
+    events = [it async for it in host.events("c", scope=Scope(board.scope.app))]
+    ids = [
+        it.data.id
+        for it in events
+        if isinstance(it, Event) and isinstance(it.data, ArtifactPublished)
+    ]
+    assert ids == [one.id, two.id, "mine"]
+    found, _ = await board.query_artifacts(FilterConfig(order="created_at"))
+    assert [it.id for it in found] == ids
 
 
 def test_what_an_agent_publishes_is_called_the_same_whatever_is_hidden_beside_it():
@@ -104,26 +101,23 @@ def test_every_tick_of_a_schedule_is_called_after_it():
     assert story() == ticks
 
 
-def test_what_a_fork_publishes_is_another_artifact_and_what_it_copies_is_the_same():
-    async def test(board, clock):
-        worker(board, lambda inputs: Note(text="x"))
-        made = await board.publish(Order(number=1), id="order")
-        await board.run_until_idle()
-        host = await board.host()
-        child = await host.fork(made.run, scope=board.scope, turn=1)
-        await board.run_until_idle()
-        names = {}
-        for correlation in (made.correlation_id, child):
-            found, _ = await board.query_artifacts(FilterConfig(correlation_id=correlation))
-            names[correlation] = {it.type: it.id for it in found}
-        ours, theirs = names.values()
-        assert ours["Order"] == theirs["Order"] == "order"
-        assert ours["Note"] != theirs["Note"]
-        # By its id the original is found, and published again it is still the same.
-        assert (await host.artifact(board.name, "order", scope=board.scope)).run == made.run
-        assert await board.publish(Order(number=1), id="order") == made
-
-    play(test)
+async def test_what_a_fork_publishes_is_another_artifact_and_what_it_copies_is_the_same(board):
+    worker(board, lambda inputs: Note(text="x"))
+    made = await board.publish(Order(number=1), id="order")
+    await board.run_until_idle()
+    host = await board.host()
+    child = await host.fork(made.run, scope=board.scope, turn=1)
+    await board.run_until_idle()
+    names = {}
+    for correlation in (made.correlation_id, child):
+        found, _ = await board.query_artifacts(FilterConfig(correlation_id=correlation))
+        names[correlation] = {it.type: it.id for it in found}
+    ours, theirs = names.values()
+    assert ours["Order"] == theirs["Order"] == "order"
+    assert ours["Note"] != theirs["Note"]
+    # By its id the original is found, and published again it is still the same.
+    assert (await host.artifact(board.name, "order", scope=board.scope)).run == made.run
+    assert await board.publish(Order(number=1), id="order") == made
 
 
 def test_after_publishing_components_are_told_the_names_and_not_of_what_was_blocked():
@@ -196,30 +190,24 @@ class Registered(BaseModel):
     text: str
 
 
-def test_registered_type_is_known_to_an_older_correlation():
-    async def test(board, clock):
-        board.agent("worker").consumes(Order).with_engines(Seen().engine)
-        await board.publish(Order(number=1), correlation_id="c")
-        await board.publish(Registered(text="a"), correlation_id="c")
-        with pytest.raises(UsageError, match="text"):
-            await board.publish("Registered", {"text": 3}, correlation_id="c")
-        found, _ = await board.query_artifacts(FilterConfig(correlation_id="c"))
-        assert [it.type for it in found] == ["Registered", "Order"]
-
-    play(test)
+async def test_registered_type_is_known_to_an_older_correlation(board):
+    board.agent("worker").consumes(Order).with_engines(Seen().engine)
+    await board.publish(Order(number=1), correlation_id="c")
+    await board.publish(Registered(text="a"), correlation_id="c")
+    with pytest.raises(UsageError, match="text"):
+        await board.publish("Registered", {"text": 3}, correlation_id="c")
+    found, _ = await board.query_artifacts(FilterConfig(correlation_id="c"))
+    assert [it.type for it in found] == ["Registered", "Order"]
 
 
-def test_registered_type_is_known_to_filters_and_by_name():
-    async def test(board, clock):
-        seen = Seen()
-        agent = board.agent("worker").consumes(Order)
-        agent.with_context_filter(types={"Registered"}).with_engines(seen.engine)
-        await board.publish("Registered", {"text": "a"})
-        await board.publish(Order(number=1))
-        await board.run_until_idle()
-        assert seen.texts == [["a"]]
-
-    play(test)
+async def test_registered_type_is_known_to_filters_and_by_name(board):
+    seen = Seen()
+    agent = board.agent("worker").consumes(Order)
+    agent.with_context_filter(types={"Registered"}).with_engines(seen.engine)
+    await board.publish("Registered", {"text": "a"})
+    await board.publish(Order(number=1))
+    await board.run_until_idle()
+    assert seen.texts == [["a"]]
 
 
 @pytest.mark.parametrize("given", [RecentProvider, lambda: None, 3])

@@ -119,22 +119,19 @@ class Changing(Component):
         return Note(text=f"{artifact.payload['text']}, stamped")
 
 
-def test_hooks_may_change_inputs_results_and_artifacts():
-    async def test(board, clock):
-        def count(inputs):
-            return Note(text=f"{len(inputs.artifacts)} inputs")
+async def test_hooks_may_change_inputs_results_and_artifacts(board):
+    def count(inputs):
+        return Note(text=f"{len(inputs.artifacts)} inputs")
 
-        made = board.agent("worker").consumes(Order, Order).publishes(Note)
-        made.with_utilities(Changing()).with_engines(FunctionEngine(count))
-        async with board.traced_run():
-            await board.publish(Order(number=1))
-            await board.publish(Order(number=2))
-        await board.run_until_idle()
-        assert await board.missed() == []
-        (note,), _ = await board.query_artifacts(FilterConfig(types={"Note"}))
-        assert note.payload["text"] == "1 inputs, checked, stamped"
-
-    play(test)
+    made = board.agent("worker").consumes(Order, Order).publishes(Note)
+    made.with_utilities(Changing()).with_engines(FunctionEngine(count))
+    async with board.traced_run():
+        await board.publish(Order(number=1))
+        await board.publish(Order(number=2))
+    await board.run_until_idle()
+    assert await board.missed() == []
+    (note,), _ = await board.query_artifacts(FilterConfig(types={"Note"}))
+    assert note.payload["text"] == "1 inputs, checked, stamped"
 
 
 class Deciding(Component):
@@ -148,61 +145,52 @@ class Deciding(Component):
 @pytest.mark.parametrize(
     ("verdict", "why"), [(SKIP, "skipped"), (BLOCK, "blocked"), ("skip", "skipped")]
 )
-def test_skip_and_block_are_visible_and_the_next_works(verdict, why):
-    async def test(board, clock):
-        seen = Seen()
-        board.agent("worker").consumes(Order).with_utilities(Deciding(verdict)).with_engines(
-            seen.engine
-        )
-        await board.publish(Order(number=1))
+async def test_skip_and_block_are_visible_and_the_next_works(verdict, why, board):
+    seen = Seen()
+    board.agent("worker").consumes(Order).with_utilities(Deciding(verdict)).with_engines(
+        seen.engine
+    )
+    await board.publish(Order(number=1))
+    await board.run_until_idle()
+    (missed,) = await board.missed()
+    assert (missed.why, missed.detail) == (why, "by Deciding.before_schedule")
+    await board.publish(Order(number=2))
+    await board.run_until_idle()
+    assert seen.calls == [(2,)]
+
+
+async def test_defer_is_tried_again_and_nothing_is_lost(board, clock):
+    seen = Seen()
+    later = Verdict("defer", seconds=30)
+    board.agent("worker").consumes(Order).with_utilities(Deciding(later, DEFER)).with_engines(
+        seen.engine
+    )
+    await board.publish(Order(number=1))
+    await board.run_until_idle()
+    await clock.advance(29)
+    await board.run_until_idle()
+    assert seen.calls == []
+    for _ in range(3):
+        await clock.advance(1)
         await board.run_until_idle()
-        (missed,) = await board.missed()
-        assert (missed.why, missed.detail) == (why, "by Deciding.before_schedule")
-        await board.publish(Order(number=2))
-        await board.run_until_idle()
-        assert seen.calls == [(2,)]
-
-    play(test)
+    assert seen.calls == [(1,)]
+    assert await board.missed() == []
 
 
-def test_defer_is_tried_again_and_nothing_is_lost():
-    async def test(board, clock):
-        seen = Seen()
-        later = Verdict("defer", seconds=30)
-        board.agent("worker").consumes(Order).with_utilities(Deciding(later, DEFER)).with_engines(
-            seen.engine
-        )
-        await board.publish(Order(number=1))
-        await board.run_until_idle()
-        await clock.advance(29)
-        await board.run_until_idle()
-        assert seen.calls == []
-        for _ in range(3):
-            await clock.advance(1)
-            await board.run_until_idle()
-        assert seen.calls == [(1,)]
-        assert await board.missed() == []
-
-    play(test)
-
-
-def test_a_hook_that_returns_nonsense_or_raises_is_a_recorded_error():
+async def test_a_hook_that_returns_nonsense_or_raises_is_a_recorded_error(board):
     class Raising(Component):
         def pre_evaluate(self, ctx, inputs):
             raise KeyError("gone")
 
-    async def test(board, clock):
-        for name, component in (("a", Deciding("maybe")), ("b", Raising())):
-            board.agent(name).consumes(Order).with_utilities(component).with_engines(
-                FunctionEngine(lambda inputs: None)
-            )
-        await board.publish(Order(number=1))
-        await board.run_until_idle()
-        told = " ".join(it.detail for it in await board.missed())
-        assert "return CONTINUE, SKIP, DEFER or BLOCK" in told
-        assert "KeyError" in told
-
-    play(test)
+    for name, component in (("a", Deciding("maybe")), ("b", Raising())):
+        board.agent(name).consumes(Order).with_utilities(component).with_engines(
+            FunctionEngine(lambda inputs: None)
+        )
+    await board.publish(Order(number=1))
+    await board.run_until_idle()
+    told = " ".join(it.detail for it in await board.missed())
+    assert "return CONTINUE, SKIP, DEFER or BLOCK" in told
+    assert "KeyError" in told
 
 
 class Guard(Component):
@@ -210,19 +198,16 @@ class Guard(Component):
         return BLOCK if artifact.payload.get("text") == "bad" else None
 
 
-def test_a_component_of_the_board_blocks_what_comes_from_outside_and_from_agents():
-    async def test(board, clock):
-        board.with_components(Guard())
-        working(board, lambda inputs: Note(text="bad"))
-        with pytest.raises(UsageError, match=r"Note was not published: blocked by Guard"):
-            await board.publish(Note(text="bad"))
-        await board.publish(Order(number=1))
-        await board.run_until_idle()
-        assert (await board.query_artifacts(FilterConfig(types={"Note"})))[1] == 0
-        (missed,) = await board.missed()
-        assert (missed.why, missed.detail) == ("blocked", "Note by Guard.artifact_published")
-
-    play(test)
+async def test_a_component_of_the_board_blocks_what_comes_from_outside_and_from_agents(board):
+    board.with_components(Guard())
+    working(board, lambda inputs: Note(text="bad"))
+    with pytest.raises(UsageError, match=r"Note was not published: blocked by Guard"):
+        await board.publish(Note(text="bad"))
+    await board.publish(Order(number=1))
+    await board.run_until_idle()
+    assert (await board.query_artifacts(FilterConfig(types={"Note"})))[1] == 0
+    (missed,) = await board.missed()
+    assert (missed.why, missed.detail) == ("blocked", "Note by Guard.artifact_published")
 
 
 def test_a_component_without_hooks_is_refused():
@@ -260,23 +245,17 @@ async def times(board: Board, clock, steps: int, seconds: float) -> int:
         ({"cron": "*/15 * * * *"}, 4, 900, 4),
     ],
 )
-def test_a_schedule_wakes_by_the_clock(when, steps, seconds, fired):
-    async def test(board, clock):
-        ticking(board, **when)
-        assert await times(board, clock, steps, seconds) == fired
-
-    play(test)
+async def test_a_schedule_wakes_by_the_clock(when, steps, seconds, fired, board, clock):
+    ticking(board, **when)
+    assert await times(board, clock, steps, seconds) == fired
 
 
-def test_a_tick_says_how_often_and_when():
-    async def test(board, clock):
-        ticking(board, every=5, max_repeats=2)
-        await times(board, clock, 3, 5)
-        found, _ = await board.query_artifacts(FilterConfig(types={"Tick"}, order="created_at"))
-        assert [it.payload["iteration"] for it in found] == [1, 2]
-        assert found[0].produced_by == "schedule:clock"
-
-    play(test)
+async def test_a_tick_says_how_often_and_when(board, clock):
+    ticking(board, every=5, max_repeats=2)
+    await times(board, clock, 3, 5)
+    found, _ = await board.query_artifacts(FilterConfig(types={"Tick"}, order="created_at"))
+    assert [it.payload["iteration"] for it in found] == [1, 2]
+    assert found[0].produced_by == "schedule:clock"
 
 
 def test_a_schedule_goes_on_after_a_restart_and_is_begun_once(tmp_path):
@@ -294,85 +273,73 @@ def test_a_schedule_goes_on_after_a_restart_and_is_begun_once(tmp_path):
     assert asyncio.run(both()) == [2, 3]
 
 
-def test_run_until_a_condition_holds():
-    async def test(board, clock):
-        working(board, lambda inputs: Note(text="x"))
+async def test_run_until_a_condition_holds(board):
+    working(board, lambda inputs: Note(text="x"))
 
-        async def three(it: Board) -> bool:
-            return (await it.query_artifacts(FilterConfig(types={"Note"})))[1] >= 3
+    async def three(it: Board) -> bool:
+        return (await it.query_artifacts(FilterConfig(types={"Note"})))[1] >= 3
 
-        assert not await board.run_until(three)
-        for number in range(3):
-            await board.publish(Order(number=number))
-        assert await board.run_until(three, timeout=10)
-        assert not await board.run_until(lambda _: False, timeout=0.05)
-
-    play(test)
+    assert not await board.run_until(three)
+    for number in range(3):
+        await board.publish(Order(number=number))
+    assert await board.run_until(three, timeout=10)
+    assert not await board.run_until(lambda _: False, timeout=0.05)
 
 
-def test_an_application_gives_outputs_or_says_why_not():
+async def test_an_application_gives_outputs_or_says_why_not(board):
     async def slow(inputs):
         await asyncio.sleep(30)
 
-    async def test(board, clock):
-        def work(inputs):
-            number = inputs.first_as(Order).number
-            if number == 2:
-                raise ValueError("no stock")
-            return Note(text="done")
+    def work(inputs):
+        number = inputs.first_as(Order).number
+        if number == 2:
+            raise ValueError("no stock")
+        return Note(text="done")
 
-        working(board, work)
-        board.agent("slow").consumes(Receipt).publishes(Note).with_engines(FunctionEngine(slow))
-        app = board.application(Order, [Note], deadline=10)
-        good = await app.run(Order(number=1))
-        assert (good.status, [it.payload["text"] for it in good.outputs]) == ("succeeded", ["done"])
-        bad = await app.run(Order(number=2))
-        assert bad.status == "failed"
-        assert "no Note was published" in bad.reason
-        assert "no stock" in bad.reason
-        late = await board.application(Receipt, [Note], deadline=0.05).run(Receipt(text="x"))
-        assert (late.status, late.outputs) == ("timed_out", [])
-        host = await board.host()
-        row = await host.run(late.correlation_id, scope=board.scope)
-        assert (row.status, row.outcome) == ("ended", "cancelled")
-        with pytest.raises(UsageError, match="the application takes Order"):
-            await app.run(Receipt(text="x"))
-
-    play(test)
+    working(board, work)
+    board.agent("slow").consumes(Receipt).publishes(Note).with_engines(FunctionEngine(slow))
+    app = board.application(Order, [Note], deadline=10)
+    good = await app.run(Order(number=1))
+    assert (good.status, [it.payload["text"] for it in good.outputs]) == ("succeeded", ["done"])
+    bad = await app.run(Order(number=2))
+    assert bad.status == "failed"
+    assert "no Note was published" in bad.reason
+    assert "no stock" in bad.reason
+    late = await board.application(Receipt, [Note], deadline=0.05).run(Receipt(text="x"))
+    assert (late.status, late.outputs) == ("timed_out", [])
+    host = await board.host()
+    row = await host.run(late.correlation_id, scope=board.scope)
+    assert (row.status, row.outcome) == ("ended", "cancelled")
+    with pytest.raises(UsageError, match="the application takes Order"):
+        await app.run(Receipt(text="x"))
 
 
-def test_an_application_whose_request_is_cancelled_stops_its_run():
-    async def test(board, clock):
-        async def slow(inputs):
-            await asyncio.sleep(30)
+async def test_an_application_whose_request_is_cancelled_stops_its_run(board):
+    async def slow(inputs):
+        await asyncio.sleep(30)
 
-        working(board, slow)
-        app = board.application(Order, [Note])
-        task = asyncio.create_task(app.run(Order(number=1)))
-        await asyncio.sleep(0.05)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        host = await board.host()
-        (row,) = await host.runs(scope=board.scope)
-        assert (row.status, row.outcome) == ("ended", "cancelled")
-
-    play(test)
+    working(board, slow)
+    app = board.application(Order, [Note])
+    task = asyncio.create_task(app.run(Order(number=1)))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    host = await board.host()
+    (row,) = await host.runs(scope=board.scope)
+    assert (row.status, row.outcome) == ("ended", "cancelled")
 
 
-def test_a_traced_run_tells_what_took_how_long():
-    async def test(board, clock):
-        working(board, lambda inputs: Note(text="x"))
-        async with board.traced_run("launch") as trace:
-            await board.publish(Order(number=1))
-            await board.publish(Order(number=2))
-        await board.run_until_idle()
-        spans = await trace.spans()
-        assert [it.kind for it in spans].count("turn") == 2
-        provider = next(it for it in spans if it.kind == "provider")
-        assert (provider.name, provider.parent) == ("DefaultCorrelationProvider", "worker")
-
-    play(test)
+async def test_a_traced_run_tells_what_took_how_long(board):
+    working(board, lambda inputs: Note(text="x"))
+    async with board.traced_run("launch") as trace:
+        await board.publish(Order(number=1))
+        await board.publish(Order(number=2))
+    await board.run_until_idle()
+    spans = await trace.spans()
+    assert [it.kind for it in spans].count("turn") == 2
+    provider = next(it for it in spans if it.kind == "provider")
+    assert (provider.name, provider.parent) == ("DefaultCorrelationProvider", "worker")
 
 
 def test_two_agents_of_one_name_and_other_mistakes_are_refused():
@@ -382,7 +349,7 @@ def test_two_agents_of_one_name_and_other_mistakes_are_refused():
         board.agent("a")
     with pytest.raises(UsageError, match="is no engine"):
         board.agent("b").with_engines(17)
-    with pytest.raises(UsageError, match="is no provider"):
+    with pytest.raises(UsageError, match="is not a provider"):
         board.agent("c").with_context(17)
     with pytest.raises(UsageError, match="cannot be a type of artifacts"):
         board.agent("d").consumes(int)
@@ -390,22 +357,19 @@ def test_two_agents_of_one_name_and_other_mistakes_are_refused():
         board.agent("e").best_of(1, len)
 
 
-def test_a_fork_has_a_correlation_of_its_own():
-    async def test(board, clock):
-        working(board, lambda inputs: Note(text="x"))
-        collected = Seen()
-        board.agent("all").consumes(Note, scope="all").with_engines(collected.engine)
-        made = await board.publish(Order(number=1))
-        await board.run_until_idle()
-        host = await board.host()
-        child = await host.fork(made.run, scope=board.scope, turn=1)
-        await board.run_until_idle()
-        for correlation in (made.correlation_id, child):
-            found, _ = await board.query_artifacts(FilterConfig(correlation_id=correlation))
-            assert sorted(it.type for it in found) == ["Note", "Order"]
-        assert len(collected.calls) == 1
-
-    play(test)
+async def test_a_fork_has_a_correlation_of_its_own(board):
+    working(board, lambda inputs: Note(text="x"))
+    collected = Seen()
+    board.agent("all").consumes(Note, scope="all").with_engines(collected.engine)
+    made = await board.publish(Order(number=1))
+    await board.run_until_idle()
+    host = await board.host()
+    child = await host.fork(made.run, scope=board.scope, turn=1)
+    await board.run_until_idle()
+    for correlation in (made.correlation_id, child):
+        found, _ = await board.query_artifacts(FilterConfig(correlation_id=correlation))
+        assert sorted(it.type for it in found) == ["Note", "Order"]
+    assert len(collected.calls) == 1
 
 
 def test_a_schedule_that_is_over_is_not_begun_again_and_a_changed_one_is(tmp_path):

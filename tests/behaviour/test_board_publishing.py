@@ -34,32 +34,26 @@ async def texts(board: Board) -> list[str]:
     return [it.payload["text"] for it in found]
 
 
-def test_an_object_is_kept_with_everything_that_was_said_of_it():
-    async def test(board, clock):
-        board.types(Order)
-        made = await board.publish(
-            Order(number=1), tags={"b", "a"}, correlation_id="c1", partition="north"
-        )
-        (it,), total = await board.query_artifacts()
-        assert (it.id, it.type, it.payload["number"]) == (made.id, "Order", 1)
-        assert (it.tags, it.correlation_id, it.partition_key) == (("a", "b"), "c1", "north")
-        assert (it.produced_by, it.version, total) == ("user:me", 1, 1)
-        assert round(it.created_at.timestamp() * 1000) == clock.now()
-
-    play(test)
+async def test_an_object_is_kept_with_everything_that_was_said_of_it(board, clock):
+    board.types(Order)
+    made = await board.publish(
+        Order(number=1), tags={"b", "a"}, correlation_id="c1", partition="north"
+    )
+    (it,), total = await board.query_artifacts()
+    assert (it.id, it.type, it.payload["number"]) == (made.id, "Order", 1)
+    assert (it.tags, it.correlation_id, it.partition_key) == (("a", "b"), "c1", "north")
+    assert (it.produced_by, it.version, total) == ("user:me", 1, 1)
+    assert round(it.created_at.timestamp() * 1000) == clock.now()
 
 
 @pytest.mark.parametrize(
     "given",
     [("Order", {"number": 4}), ({"type": "Order", "payload": {"number": 4}},)],
 )
-def test_publish_by_the_name_of_a_type(given):
-    async def test(board, clock):
-        board.types(Order)
-        await board.publish(*given)
-        assert (await board.query_artifacts())[0][0].payload["number"] == 4
-
-    play(test)
+async def test_publish_by_the_name_of_a_type(given, board):
+    board.types(Order)
+    await board.publish(*given)
+    assert (await board.query_artifacts())[0][0].payload["number"] == 4
 
 
 class Stranger(BaseModel):
@@ -76,49 +70,38 @@ def ambiguous() -> tuple[type[BaseModel], type[BaseModel]]:
     return first, second
 
 
-def test_what_is_no_type_of_the_board_is_refused():
-    async def test(board, clock):
-        board.types(Order)
-        with pytest.raises(UsageError, match="Stranger is no type of the board"):
-            await board.publish(Stranger(text="x"))
-        with pytest.raises(UsageError, match="no artifacts of the type Ordr") as caught:
-            await board.publish("Ordr", {"number": 1})
-        assert caught.value.hint == "did you mean Order?"
-        with pytest.raises(UsageError, match=r"no Order: number: 'x' is not of type 'integer'"):
-            await board.publish("Order", {"number": "x"})
-        with pytest.raises(UsageError, match=r"no Order: 'number' is a required property"):
-            await board.publish("Order", {})
-        with pytest.raises(UsageError, match="has no type"):
-            await board.publish({"number": 1})
-        assert (await board.query_artifacts())[1] == 0
-
-    play(test)
+async def test_what_is_no_type_of_the_board_is_refused(board):
+    board.types(Order)
+    with pytest.raises(UsageError, match="Stranger is no type of the board"):
+        await board.publish(Stranger(text="x"))
+    with pytest.raises(UsageError, match="no artifacts of the type Ordr") as caught:
+        await board.publish("Ordr", {"number": 1})
+    assert caught.value.hint == "did you mean Order?"
+    with pytest.raises(UsageError, match=r"no Order: number: 'x' is not of type 'integer'"):
+        await board.publish("Order", {"number": "x"})
+    with pytest.raises(UsageError, match=r"no Order: 'number' is a required property"):
+        await board.publish("Order", {})
+    with pytest.raises(UsageError, match="has no type"):
+        await board.publish({"number": 1})
+    assert (await board.query_artifacts())[1] == 0
 
 
-def test_types_of_one_name_are_told_apart_by_their_whole_names():
-    async def test(board, clock):
-        first, second = ambiguous()
-        board.types(first, second)
-        await board.publish(first(a=1))
-        await board.publish(second(b=2))
-        with pytest.raises(
-            UsageError, match=r"several types are called Twin: one\.Twin, two\.Twin"
-        ):
-            await board.publish("Twin", {"a": 1})
-        found, _ = await board.query_artifacts()
-        assert {it.type for it in found} == {"one.Twin", "two.Twin"}
-
-    play(test)
+async def test_types_of_one_name_are_told_apart_by_their_whole_names(board):
+    first, second = ambiguous()
+    board.types(first, second)
+    await board.publish(first(a=1))
+    await board.publish(second(b=2))
+    with pytest.raises(UsageError, match=r"several types are called Twin: one\.Twin, two\.Twin"):
+        await board.publish("Twin", {"a": 1})
+    found, _ = await board.query_artifacts()
+    assert {it.type for it in found} == {"one.Twin", "two.Twin"}
 
 
-def test_a_payload_that_is_too_large_is_refused():
-    async def test(board, clock):
-        board.types(Note)
-        with pytest.raises(UsageError, match="4,194,304 are the limit"):
-            await board.publish(Note(text="x" * 10_000_000))
-        assert (await board.query_artifacts())[1] == 0
-
-    play(test)
+async def test_a_payload_that_is_too_large_is_refused(board):
+    board.types(Note)
+    with pytest.raises(UsageError, match="4,194,304 are the limit"):
+        await board.publish(Note(text="x" * 10_000_000))
+    assert (await board.query_artifacts())[1] == 0
 
 
 @pytest.mark.parametrize(
@@ -133,14 +116,11 @@ def test_a_payload_that_is_too_large_is_refused():
         {"kind": "public", "more": 1},
     ],
 )
-def test_a_malformed_visibility_is_refused(visibility):
-    async def test(board, clock):
-        board.types(Order)
-        with pytest.raises(UsageError, match="the visibility cannot be used"):
-            await board.publish(Order(number=1), visibility=visibility)
-        assert (await board.query_artifacts())[1] == 0
-
-    play(test)
+async def test_a_malformed_visibility_is_refused(visibility, board):
+    board.types(Order)
+    with pytest.raises(UsageError, match="the visibility cannot be used"):
+        await board.publish(Order(number=1), visibility=visibility)
+    assert (await board.query_artifacts())[1] == 0
 
 
 @pytest.mark.parametrize(
@@ -155,16 +135,13 @@ def test_a_malformed_visibility_is_refused(visibility):
     ],
     ids=["object", "list", "result", "typed dict", "payload", "output"],
 )
-def test_what_an_engine_may_return(result):
-    async def test(board, clock):
-        agent(board, lambda inputs: result, Note)
-        await board.publish(Order(number=1))
-        await board.run_until_idle()
-        assert await texts(board) == ["one"]
-        (it,), _ = await board.query_artifacts(FilterConfig(types={"Note"}))
-        assert it.produced_by == "worker"
-
-    play(test)
+async def test_what_an_engine_may_return(result, board):
+    agent(board, lambda inputs: result, Note)
+    await board.publish(Order(number=1))
+    await board.run_until_idle()
+    assert await texts(board) == ["one"]
+    (it,), _ = await board.query_artifacts(FilterConfig(types={"Note"}))
+    assert it.produced_by == "worker"
 
 
 @pytest.mark.parametrize(
@@ -185,31 +162,28 @@ def test_what_an_engine_may_return(result):
     ],
     ids=["undeclared", "no type", "unfit", "nonsense", "too many", "raises"],
 )
-def test_what_an_engine_may_not_do_is_a_dead_letter_and_the_next_works(result, told):
-    async def test(board, clock):
-        def work(inputs):
-            if inputs.first_as(Order).number == 2:
-                return Note(text="fine")
-            if isinstance(result, Exception):
-                raise result
-            return result
+async def test_what_an_engine_may_not_do_is_a_dead_letter_and_the_next_works(result, told, board):
+    def work(inputs):
+        if inputs.first_as(Order).number == 2:
+            return Note(text="fine")
+        if isinstance(result, Exception):
+            raise result
+        return result
 
-        board.types(Receipt)
-        agent(board, work, Note)
-        made = await board.publish(Order(number=1))
-        await board.run_until_idle()
-        (missed,) = await board.missed()
-        assert (missed.why, missed.artifacts, missed.subscription) == (
-            "failed",
-            (made.id,),
-            "worker.0",
-        )
-        assert told in missed.detail
-        await board.publish(Order(number=2), correlation_id=made.correlation_id)
-        await board.run_until_idle()
-        assert await texts(board) == ["fine"]
-
-    play(test)
+    board.types(Receipt)
+    agent(board, work, Note)
+    made = await board.publish(Order(number=1))
+    await board.run_until_idle()
+    (missed,) = await board.missed()
+    assert (missed.why, missed.artifacts, missed.subscription) == (
+        "failed",
+        (made.id,),
+        "worker.0",
+    )
+    assert told in missed.detail
+    await board.publish(Order(number=2), correlation_id=made.correlation_id)
+    await board.run_until_idle()
+    assert await texts(board) == ["fine"]
 
 
 def test_undeclared_type_and_raising_engine_are_logged_with_agent_and_traceback(caplog):
@@ -235,45 +209,36 @@ def test_undeclared_type_and_raising_engine_are_logged_with_agent_and_traceback(
     assert __file__ in raised
 
 
-def test_fan_out_where_and_tags():
-    async def test(board, clock):
-        def several(inputs):
-            return [Note(text=it) for it in ("a", "skip", "b")]
+async def test_fan_out_where_and_tags(board):
+    def several(inputs):
+        return [Note(text=it) for it in ("a", "skip", "b")]
 
-        agent(board, several, Note, fan_out=3, where=lambda it: it.text != "skip", tags={"made"})
-        await board.publish(Order(number=1))
-        await board.run_until_idle()
-        assert await texts(board) == ["a", "b"]
-        found, _ = await board.query_artifacts(FilterConfig(tags=TagFilter(include={"made"})))
-        assert len(found) == 2
-
-    play(test)
+    agent(board, several, Note, fan_out=3, where=lambda it: it.text != "skip", tags={"made"})
+    await board.publish(Order(number=1))
+    await board.run_until_idle()
+    assert await texts(board) == ["a", "b"]
+    found, _ = await board.query_artifacts(FilterConfig(tags=TagFilter(include={"made"})))
+    assert len(found) == 2
 
 
 @pytest.mark.parametrize("validate", ["text != 'bad'", lambda it: it.text != "bad"])
-def test_validate_fails_the_turn_and_publishes_nothing(validate):
-    async def test(board, clock):
-        def several(inputs):
-            return [Note(text="good"), Note(text="bad")]
+async def test_validate_fails_the_turn_and_publishes_nothing(validate, board):
+    def several(inputs):
+        return [Note(text="good"), Note(text="bad")]
 
-        agent(board, several, Note, fan_out=2, validate=validate)
-        await board.publish(Order(number=1))
-        await board.run_until_idle()
-        assert await texts(board) == []
-        (missed,) = await board.missed()
-        assert "does not fulfil" in missed.detail
-
-    play(test)
+    agent(board, several, Note, fan_out=2, validate=validate)
+    await board.publish(Order(number=1))
+    await board.run_until_idle()
+    assert await texts(board) == []
+    (missed,) = await board.missed()
+    assert "does not fulfil" in missed.detail
 
 
-def test_where_of_a_publication_that_cannot_be_answered_fails_the_turn():
-    async def test(board, clock):
-        agent(board, lambda inputs: Note(text="x"), Note, where="text > 3")
-        await board.publish(Order(number=1))
-        await board.run_until_idle()
-        assert "cannot be answered" in (await board.missed())[0].detail
-
-    play(test)
+async def test_where_of_a_publication_that_cannot_be_answered_fails_the_turn(board):
+    agent(board, lambda inputs: Note(text="x"), Note, where="text > 3")
+    await board.publish(Order(number=1))
+    await board.run_until_idle()
+    assert "cannot be answered" in (await board.missed())[0].detail
 
 
 def choose(payload):
@@ -289,46 +254,37 @@ def choose(payload):
     [(None, True), (PrivateVisibility(agents=("reader",)), True), (choose, False)],
     ids=["public", "fixed", "computed"],
 )
-def test_visibility_of_what_is_published(visibility, woken):
-    async def test(board, clock):
-        agent(board, lambda inputs: Note(text="x"), Note, visibility=visibility)
-        seen = Seen()
-        board.agent("reader").consumes(Note).with_engines(seen.engine)
-        await board.publish(Order(number=1))
-        await board.run_until_idle()
-        assert bool(seen.calls) is woken
-
-    play(test)
+async def test_visibility_of_what_is_published(visibility, woken, board):
+    agent(board, lambda inputs: Note(text="x"), Note, visibility=visibility)
+    seen = Seen()
+    board.agent("reader").consumes(Note).with_engines(seen.engine)
+    await board.publish(Order(number=1))
+    await board.run_until_idle()
+    assert bool(seen.calls) is woken
 
 
-def test_best_of_publishes_the_result_with_the_highest_score():
-    async def test(board, clock):
-        seen = Seen(Note(text="a"), Note(text="ccc"), Note(text="bb"))
-        made = board.agent("worker").consumes(Order).publishes(Note)
-        made.best_of(3, lambda it: len(it[0].payload["text"])).with_engines(seen.engine)
-        await board.publish(Order(number=1))
-        await board.run_until_idle()
-        assert await texts(board) == ["ccc"]
-        assert len(seen.calls) == 3
-
-    play(test)
+async def test_best_of_publishes_the_result_with_the_highest_score(board):
+    seen = Seen(Note(text="a"), Note(text="ccc"), Note(text="bb"))
+    made = board.agent("worker").consumes(Order).publishes(Note)
+    made.best_of(3, lambda it: len(it[0].payload["text"])).with_engines(seen.engine)
+    await board.publish(Order(number=1))
+    await board.run_until_idle()
+    assert await texts(board) == ["ccc"]
+    assert len(seen.calls) == 3
 
 
-def test_engines_in_a_chain_get_what_the_one_before_made_and_share_the_state():
-    async def test(board, clock):
-        def first(inputs, ctx):
-            return EvalResult.of(Note(text="draft"), mood="good")
+async def test_engines_in_a_chain_get_what_the_one_before_made_and_share_the_state(board):
+    def first(inputs, ctx):
+        return EvalResult.of(Note(text="draft"), mood="good")
 
-        async def second(inputs, ctx):
-            return Note(text=f"{inputs.first_as(Note).text}, {ctx.state['mood']}")
+    async def second(inputs, ctx):
+        return Note(text=f"{inputs.first_as(Note).text}, {ctx.state['mood']}")
 
-        made = board.agent("worker").consumes(Order).publishes(Note)
-        made.with_engines(FunctionEngine(first), FunctionEngine(second))
-        await board.publish(Order(number=1))
-        await board.run_until_idle()
-        assert await texts(board) == ["draft, good"]
-
-    play(test)
+    made = board.agent("worker").consumes(Order).publishes(Note)
+    made.with_engines(FunctionEngine(first), FunctionEngine(second))
+    await board.publish(Order(number=1))
+    await board.run_until_idle()
+    assert await texts(board) == ["draft, good"]
 
 
 class Shouting(Engine):
@@ -340,15 +296,12 @@ class Shouting(Engine):
         return Note(text=f"{inputs.first_as(Order).customer}{'!' * self.times} {len(context)}")
 
 
-def test_an_engine_of_ones_own():
-    async def test(board, clock):
-        made = board.agent("worker").consumes(Order).publishes(Note)
-        made.with_engines(Shouting(times=3))
-        await board.publish(Order(number=1))
-        await board.run_until_idle()
-        assert await texts(board) == ["ada!!! 1"]
-
-    play(test)
+async def test_an_engine_of_ones_own(board):
+    made = board.agent("worker").consumes(Order).publishes(Note)
+    made.with_engines(Shouting(times=3))
+    await board.publish(Order(number=1))
+    await board.run_until_idle()
+    assert await texts(board) == ["ada!!! 1"]
 
 
 def test_a_model_publishes_what_fits_and_is_told_what_does_not():
@@ -426,20 +379,17 @@ def test_a_function_asks_the_model():
     play(test, model=ScriptedModel({"worker": '{"word": "sunny"}'}))
 
 
-def test_who_was_woken_by_what_is_recorded():
-    async def test(board, clock):
-        seen = Seen()
-        board.agent("worker").consumes(Order, Payment).with_engines(seen.engine)
-        one = await board.publish(Order(number=1))
-        two = await board.publish(Payment(number=2), correlation_id=one.correlation_id)
-        await board.run_until_idle()
-        history = await board.agent_history("worker")
-        assert {it.artifact for it in history} == {one.id, two.id}
-        found, _ = await board.query_artifacts(embed_meta=True)
-        assert {it.consumed_by for it in found} == {("worker",)}
-        assert await board.agent_history("nobody") == []
-
-    play(test)
+async def test_who_was_woken_by_what_is_recorded(board):
+    seen = Seen()
+    board.agent("worker").consumes(Order, Payment).with_engines(seen.engine)
+    one = await board.publish(Order(number=1))
+    two = await board.publish(Payment(number=2), correlation_id=one.correlation_id)
+    await board.run_until_idle()
+    history = await board.agent_history("worker")
+    assert {it.artifact for it in history} == {one.id, two.id}
+    found, _ = await board.query_artifacts(embed_meta=True)
+    assert {it.consumed_by for it in found} == {("worker",)}
+    assert await board.agent_history("nobody") == []
 
 
 def test_a_board_in_a_file_goes_on_where_it_was(tmp_path):
@@ -502,16 +452,13 @@ def test_an_idle_correlation_ends_and_its_name_may_be_used_again():
     play(test, idle_seconds=60)
 
 
-def test_many_publishers_at_once():
-    async def test(board, clock):
-        seen = Seen()
-        board.agent("worker").consumes(Order).max_concurrency(8).with_engines(seen.engine)
-        wanted = [board.publish(Order(number=it), correlation_id="c") for it in range(50)]
-        await asyncio.gather(*wanted)
-        await board.run_until_idle()
-        assert sorted(seen.calls) == [(it,) for it in range(50)]
-
-    play(test)
+async def test_many_publishers_at_once(board):
+    seen = Seen()
+    board.agent("worker").consumes(Order).max_concurrency(8).with_engines(seen.engine)
+    wanted = [board.publish(Order(number=it), correlation_id="c") for it in range(50)]
+    await asyncio.gather(*wanted)
+    await board.run_until_idle()
+    assert sorted(seen.calls) == [(it,) for it in range(50)]
 
 
 def test_a_visibility_function_that_says_nothing_hides_nothing_open():
@@ -527,19 +474,16 @@ def test_a_visibility_function_that_says_nothing_hides_nothing_open():
         play(test)
 
 
-def test_classes_of_one_name_can_be_consumed_and_published():
-    async def test(board, clock):
-        first, second = ambiguous()
-        seen = Seen()
-        board.agent("x").consumes(first).publishes(second).with_engines(
-            FunctionEngine(lambda inputs: second(b=2))
-        )
-        board.agent("y").consumes(second).with_engines(seen.engine)
-        await board.publish(first(a=1))
-        await board.run_until_idle()
-        assert seen.calls == [(2,)]
-
-    play(test)
+async def test_classes_of_one_name_can_be_consumed_and_published(board):
+    first, second = ambiguous()
+    seen = Seen()
+    board.agent("x").consumes(first).publishes(second).with_engines(
+        FunctionEngine(lambda inputs: second(b=2))
+    )
+    board.agent("y").consumes(second).with_engines(seen.engine)
+    await board.publish(first(a=1))
+    await board.run_until_idle()
+    assert seen.calls == [(2,)]
 
 
 class Counting(Engine):
@@ -565,34 +509,28 @@ def test_the_object_that_was_given_is_the_one_that_is_called():
     assert engine.calls == 1
 
 
-def test_what_is_wrong_with_a_name_is_said():
-    async def test(board, clock):
-        board.types(Order)
-        with pytest.raises(UsageError, match="expected a list of names, got the text"):
-            await board.publish(Order(number=1), tags="web")
-        with pytest.raises(UsageError, match="a tag cannot be empty"):
-            await board.publish(Order(number=1), tags=[""])
-        with pytest.raises(UsageError, match="cannot be a correlation"):
-            await board.publish(Order(number=1), correlation_id="c#2")
-        with pytest.raises(UsageError, match="Order is a class"):
-            await board.publish(Order)
-        await board.close()
-        with pytest.raises(UsageError, match="the board board is closed"):
-            await board.publish(Order(number=1))
-
-    play(test)
+async def test_what_is_wrong_with_a_name_is_said(board):
+    board.types(Order)
+    with pytest.raises(UsageError, match="expected a list of names, got the text"):
+        await board.publish(Order(number=1), tags="web")
+    with pytest.raises(UsageError, match="a tag cannot be empty"):
+        await board.publish(Order(number=1), tags=[""])
+    with pytest.raises(UsageError, match="cannot be a correlation"):
+        await board.publish(Order(number=1), correlation_id="c#2")
+    with pytest.raises(UsageError, match="Order is a class"):
+        await board.publish(Order)
+    await board.close()
+    with pytest.raises(UsageError, match="the board board is closed"):
+        await board.publish(Order(number=1))
 
 
-def test_an_id_counts_once_however_many_publish_it_at_once():
-    async def test(board, clock):
-        seen = Seen()
-        board.agent("worker").consumes(Order).with_engines(seen.engine)
-        made = await asyncio.gather(*(board.publish(Order(number=1), id="o-1") for _ in range(5)))
-        await board.run_until_idle()
-        assert len({it.run for it in made}) == 1
-        assert seen.calls == [(1,)]
-
-    play(test)
+async def test_an_id_counts_once_however_many_publish_it_at_once(board):
+    seen = Seen()
+    board.agent("worker").consumes(Order).with_engines(seen.engine)
+    made = await asyncio.gather(*(board.publish(Order(number=1), id="o-1") for _ in range(5)))
+    await board.run_until_idle()
+    assert len({it.run for it in made}) == 1
+    assert seen.calls == [(1,)]
 
 
 def test_another_function_under_the_same_name_is_another_object(tmp_path):

@@ -1,6 +1,5 @@
 """Flows built in code and flows as files: the same spec, the same digest, the same runs."""
 
-import asyncio
 import json
 from typing import Annotated
 
@@ -224,12 +223,9 @@ def test_a_flow_of_files_with_an_error_does_not_start(tmp_path, capsys, monkeypa
     assert waits(whole) == []
 
 
-def test_a_state_that_does_not_fit_is_refused_before_a_run():
-    async def whole():
-        with pytest.raises(UsageError, match="rounds"):
-            await run_flow(full(), {"rounds": "many"})
-
-    asyncio.run(whole())
+async def test_a_state_that_does_not_fit_is_refused_before_a_run():
+    with pytest.raises(UsageError, match="rounds"):
+        await run_flow(full(), {"rounds": "many"})
 
 
 # -- patches

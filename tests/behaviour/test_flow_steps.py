@@ -274,7 +274,7 @@ class Order(Doc):
         (Order, {"words": 2}, "text is missing", "weft run F --set text=..."),
     ],
 )
-def test_a_state_that_does_not_fit_its_class_is_refused_before_anything_is_written(
+async def test_a_state_that_does_not_fit_its_class_is_refused_before_anything_is_written(
     state, values, told, hint
 ):
     play = FlowPlay()
@@ -282,14 +282,11 @@ def test_a_state_that_does_not_fit_its_class_is_refused_before_anything_is_writt
     variables = variables if state is Order else VARIABLES
     spec = play.spec(step("work", play.function(lambda it: None)), state=state, variables=variables)
 
-    async def begin() -> None:
-        async with play.host(spec) as host:
-            with pytest.raises(UsageError, match=f"F cannot begin: {told}") as caught:
-                await host.start("F", scope=SCOPE, values=values)
-            assert caught.value.hint.endswith(hint)
-            assert not await host.runs(scope=SCOPE)
-
-    asyncio.run(begin())
+    async with play.host(spec) as host:
+        with pytest.raises(UsageError, match=f"F cannot begin: {told}") as caught:
+            await host.start("F", scope=SCOPE, values=values)
+        assert caught.value.hint.endswith(hint)
+        assert not await host.runs(scope=SCOPE)
 
 
 # -- what goes wrong in it

@@ -164,16 +164,15 @@ def test_without_embeddings_nothing_is_published(monkeypatch):
     refused(board, "a provider of a is semantic")
 
 
-def test_a_setting_that_cannot_be_used_is_said_before_anything_is_published(monkeypatch, tmp_path):
+async def test_a_setting_that_cannot_be_used_is_said_before_anything_is_published(
+    monkeypatch, tmp_path, board
+):
     monkeypatch.setenv("WEFT_CACHE", str(tmp_path))
     monkeypatch.setenv("WEFT_EMBEDDINGS", "local")
 
-    async def test(board, clock):
-        waiting(board, semantic_match=ABOUT)
-        with pytest.raises(SetupError, match="the local embedding model is not installed"):
-            await board.publish(Note(text="refund"))
-
-    play(test)
+    waiting(board, semantic_match=ABOUT)
+    with pytest.raises(SetupError, match="the local embedding model is not installed"):
+        await board.publish(Note(text="refund"))
 
 
 def test_a_threshold_without_semantic_match_is_refused():
@@ -395,34 +394,28 @@ def test_an_embedder_that_gives_nonsense_makes_nothing_near():
         of(Exiting(), "a", "b")
 
 
-def test_many_texts_are_embedded_in_parts_and_few_are_kept(monkeypatch):
+async def test_many_texts_are_embedded_in_parts_and_few_are_kept(monkeypatch):
     monkeypatch.setattr("weft.context.similarity.KEPT", 10)
     monkeypatch.setattr("weft.context.similarity.AT_ONCE", 4)
 
-    async def scenario():
-        embedder = WordEmbedder()
-        similarity = Similarity(embedder)
-        texts = [f"word{it}" for it in range(20)]
-        assert (await similarity.of("word3", texts))[3] == 1.0
-        assert len(embedder.texts) == 20
-        await similarity.of("word19", texts[11:])
-        assert len(embedder.texts) == 20
-        await similarity.of("word0", texts[:1])
-        assert len(embedder.texts) == 21
-
-    asyncio.run(scenario())
+    embedder = WordEmbedder()
+    similarity = Similarity(embedder)
+    texts = [f"word{it}" for it in range(20)]
+    assert (await similarity.of("word3", texts))[3] == 1.0
+    assert len(embedder.texts) == 20
+    await similarity.of("word19", texts[11:])
+    assert len(embedder.texts) == 20
+    await similarity.of("word0", texts[:1])
+    assert len(embedder.texts) == 21
 
 
-def test_what_was_embedded_before_a_failure_is_kept(monkeypatch):
+async def test_what_was_embedded_before_a_failure_is_kept(monkeypatch):
     monkeypatch.setattr("weft.context.similarity.AT_ONCE", 2)
 
-    async def scenario():
-        embedder = Failing(RetrievalError("down"), after=1)
-        similarity = Similarity(embedder)
-        with pytest.raises(RetrievalError):
-            await similarity.of("a", ["b", "c"])
-        embedder._left = 9
+    embedder = Failing(RetrievalError("down"), after=1)
+    similarity = Similarity(embedder)
+    with pytest.raises(RetrievalError):
         await similarity.of("a", ["b", "c"])
-        assert embedder.texts == ["a", "b", "c"]
-
-    asyncio.run(scenario())
+    embedder._left = 9
+    await similarity.of("a", ["b", "c"])
+    assert embedder.texts == ["a", "b", "c"]

@@ -144,7 +144,7 @@ def sources() -> dict[str, str]:
     return {
         node.name: ast.get_source_segment(text, node) or ""
         for node in tree.body
-        if isinstance(node, ast.FunctionDef)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
 
 
