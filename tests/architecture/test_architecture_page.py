@@ -80,17 +80,17 @@ def called(tmp_path_factory):
     return order
 
 
-def test_the_steps_are_numbered_and_there_are_enough_of_them():
+def test_steps_are_numbered():
     assert [number for number, _ in steps()] == list(range(1, len(steps()) + 1))
     assert len(steps()) > 20
 
 
 @pytest.mark.parametrize("name", sorted(set(NAME.findall(PAGE.read_text(encoding="utf-8")))))
-def test_every_name_on_the_page_is_there(name):
+def test_every_name_on_the_page_exists(name):
     assert find(name) is not None
 
 
-def test_a_turn_goes_as_the_page_says(called):
+def test_functions_of_a_turn_are_called_in_the_order_of_the_page(called):
     at = 0
     for number, names in steps():
         functions = [name for name in names if isinstance(find(name), FunctionType)]

@@ -61,7 +61,7 @@ async def play(heading: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("heading", EXAMPLES)
-def test_an_example_prints_what_the_page_says(heading, capsys):
+def test_example_prints_the_stated_output(heading, capsys):
     asyncio.run(play(heading))
     stated = re.findall(r"^# > (.*)$", EXAMPLES[heading], re.MULTILINE)
     assert capsys.readouterr().out.splitlines() == stated
@@ -80,7 +80,7 @@ def written(folder) -> None:
         file.write_text(text, encoding="utf-8")
 
 
-def test_files_and_code_say_the_same(tmp_path):
+def test_files_and_code_declare_the_same_board(tmp_path):
     written(tmp_path)
     package = read_package(tmp_path / "workflows/Shop")
     refuse_errors(package)

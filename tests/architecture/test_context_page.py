@@ -142,7 +142,7 @@ def installed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_does_what_the_page_says(name, desk, monkeypatch):
+def test_example_has_the_stated_result(name, desk, monkeypatch):
     if name.startswith(CUSTOM):
         installed(desk, monkeypatch)
     desk.put(EXAMPLES[name])
@@ -169,7 +169,7 @@ def kinds_in_order() -> list[str]:
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_a_section_of_a_source_has_its_fields(name):
+def test_section_of_a_source_names_its_fields(name):
     shown = set(re.findall(r'[`"](\w+)[`"]', SOURCES[name]))
     fields = {field.alias or key for key, field in kinds(Source)[name].model_fields.items()}
     assert fields - shown == set()
@@ -178,12 +178,12 @@ def test_a_section_of_a_source_has_its_fields(name):
 @pytest.mark.parametrize(
     "name", [trigger for trigger in TRIGGERS if not trigger.startswith(CUSTOM)]
 )
-def test_a_section_of_a_trigger_has_its_fields(name):
+def test_section_of_a_trigger_names_its_fields(name):
     shown = set(re.findall(r'[`"](\w+)[`"]', TRIGGERS[name]))
     assert kinds(Trigger)[name].model_fields.keys() - shown - {"value", "ui_hidden"} == set()
 
 
-def test_the_document_of_an_entity_is_written(desk, capsys):
+def test_entity_document_is_written(desk, capsys):
     desk.put(EXAMPLES["entity"])
     asyncio.run(PLAYS["entity"](desk))
     capsys.readouterr()
@@ -192,7 +192,7 @@ def test_the_document_of_an_entity_is_written(desk, capsys):
     assert json.loads(capsys.readouterr().out)["count"] == 1
 
 
-def test_a_state_machine_refuses_other_changes(desk):
+def test_state_machine_refuses_unlisted_changes(desk):
     desk.put(EXAMPLES["derived"])
     asyncio.run(PLAYS["derived"](desk))
     told = [
@@ -203,7 +203,7 @@ def test_a_state_machine_refuses_other_changes(desk):
     assert told == ["error: status does not change from 'new' to 'closed'"]
 
 
-def test_a_value_that_persists_is_there_in_the_next_run(desk):
+def test_persistent_value_is_kept_for_the_next_run(desk):
     desk.put(EXAMPLES["derived"], 1)
     later: list[State] = []
 
@@ -219,14 +219,14 @@ def test_a_value_that_persists_is_there_in_the_next_run(desk):
     assert [state.variables for state in (first, *later)] == [stated, stated]
 
 
-def test_the_helper_is_shown_what_a_lifecycle_trigger_has_set(desk):
+def test_helper_sees_the_value_of_a_lifecycle_trigger(desk):
     desk.put(EXAMPLES["lifecycle"])
     asyncio.run(PLAYS["lifecycle"](desk))
     clerk, helper = (str(request.messages) for request in desk.model.requests)
     assert ("intake" in clerk, "help" in helper) == (True, True)
 
 
-def test_a_trigger_of_a_plug_in_that_is_not_installed_is_refused(desk):
+def test_trigger_of_a_missing_plug_in_is_refused(desk):
     desk.put(EXAMPLES["x:NAME"])
     with pytest.raises(CheckFailed) as caught:
         asyncio.run(desk.play("hello"))
@@ -257,7 +257,7 @@ NOT_READ: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", NOT_READ)
-def test_what_cannot_be_read_has_its_default_or_fails_the_turn(name, desk):
+def test_unreadable_source_uses_its_default_or_fails_the_turn(name, desk):
     desk.put(EXAMPLES["database"])
     kind, default = ("dict", {"a": 1}) if name == "entity" else ("int", 1)
     desk.write({"it": {"type": kind, "source": NOT_READ[name]}}, {})
@@ -269,14 +269,14 @@ def test_what_cannot_be_read_has_its_default_or_fails_the_turn(name, desk):
     assert (state.outcome, state.variables) == (None, {"it": default})
 
 
-def test_no_document_and_no_default_is_null(desk):
+def test_missing_document_without_default_is_null(desk):
     desk.write({"it": {"type": "int", "source": NOT_READ["database"]}}, {})
     state = asyncio.run(desk.play("hello"))
     assert (state.outcome, state.variables) == (None, {"it": None})
 
 
 @pytest.mark.parametrize("text", [None, "a lot"])
-def test_a_run_does_not_start_without_what_the_environment_must_have(text, desk):
+def test_run_is_refused_without_a_required_environment_variable(text, desk):
     [definitions] = EXAMPLES["environment"].definitions
     source = {"type": "environment", "env_var": "DESK_DEBUG", "required": True}
     desk.write({"debug_level": {**definitions["debug_level"], "source": source}}, {})
@@ -292,7 +292,7 @@ def test_a_run_does_not_start_without_what_the_environment_must_have(text, desk)
         ("database", {"CONTEXT_INCLUDE_SCHEMA": "off"}),
     ],
 )
-def test_what_is_suppressed_does_not_exist(name, settings, desk):
+def test_suppressed_variables_do_not_exist(name, settings, desk):
     desk.put(EXAMPLES[name])
     desk.settings = settings
     state = asyncio.run(desk.play("hello"))
@@ -302,7 +302,7 @@ def test_what_is_suppressed_does_not_exist(name, settings, desk):
     assert [definition for definition in definitions if definition in sent] == []
 
 
-def test_a_function_that_fails_leaves_a_triggered_variable_and_fails_a_computed_one(desk):
+def test_failing_function_keeps_a_triggered_value_and_fails_a_computed_one(desk):
     desk.put(EXAMPLES["function"])
     (desk.workspace / "workflows/Desk/tools/tone.py").write_text("def tone():\n    return 1 / 0\n")
     state = asyncio.run(desk.play("hello"))
@@ -316,19 +316,19 @@ def test_a_function_that_fails_leaves_a_triggered_variable_and_fails_a_computed_
     assert "ZeroDivisionError" in state.reason
 
 
-def test_rights_are_on_the_page():
+def test_every_right_is_on_the_page():
     shown = set(re.findall(r'`"?(\w+)', chapter(CONTEXT, "Rights")))
     assert Variable.model_fields.keys() - shown <= {"type", "source", "description"}
 
 
-def test_what_tools_can_do_is_on_the_page():
+def test_every_member_of_the_context_is_on_the_page():
     own = {name for name in vars(Context) if not name.startswith("_")}
     hidden = {"catch_up", "contains", "data", "finish", "restart", "setdefault"}
     text = chapter(CONTEXT, "The context object")
     assert {name for name in own - hidden if not re.search(rf"\b{name}\b", text)} == set()
 
 
-def test_a_tool_refreshes_asks_and_tells_how_far_it_is(desk):
+def test_tool_refreshes_asks_and_reports_progress(desk):
     example = read_example(chapter(CONTEXT, "The context object"))
     desk.put(example)
     desk.clerk = (call("judge_price"), {"fair": True}, "It is.")

@@ -78,7 +78,7 @@ def play(heading: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("heading", EXAMPLES)
-def test_an_example_prints_what_the_page_says(heading, capsys):
+def test_example_prints_the_stated_output(heading, capsys):
     play(heading)
     stated = re.findall(r"^# > (.*)$", EXAMPLES[heading], re.MULTILINE)
     assert stated

@@ -1,4 +1,4 @@
-"""The page about the Generator: its commands print what it says, and it names all there is."""
+"""The page about the Generator: its commands print what it shows, and it is complete."""
 
 import re
 import shlex
@@ -84,7 +84,7 @@ def changed(file: str, old: str, new: str) -> None:
     path.write_text(found.replace(old, new))
 
 
-def test_edits_stay_or_stop_another_generation(play, capsys):
+def test_edits_are_merged_or_refuse_another_generation(play, capsys):
     play("A first generation")
     router = "Understand each support request and decide who takes it on."
     changed("agents.json", router, "Be kind, and decide.")
@@ -124,7 +124,7 @@ def test_every_question_is_on_the_page():
     assert answer_fields(spec).keys() <= set(re.findall(r"`(\w+)`", chapter(PAGE, "The interview")))
 
 
-def test_points_are_those_of_the_designer():
+def test_points_on_the_page_are_those_of_the_designer():
     weights = {
         term: points
         for row in SIGNALS.values()
@@ -163,14 +163,14 @@ def test_the_parts_of_a_plan_are_its_keys():
         ("approval by CFO", "approver"),
     ],
 )
-def test_the_directives_are_followed(comment, field):
+def test_directives_are_followed(comment, field):
     words = "Ask the billing specialist and the technical specialist."
     assert any(comment.split()[0] in row for row in rows("The action plan"))
     plain, directed = read_brief(words, {}), read_brief(words, {}, [comment])
     assert getattr(plain, field) != getattr(directed, field)
 
 
-def test_numbers_are_those_of_the_code():
+def test_limits_on_the_page_are_those_of_the_code():
     plans = " ".join(chapter(PAGE, "The action plan").split())
     assert (
         f"At most {rules.MOST_MODULES} modules, {rules.MOST_AGENTS} agents in a module, "

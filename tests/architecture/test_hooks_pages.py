@@ -68,7 +68,7 @@ def ends() -> dict[str, str]:
     return {name: BASE[name].replace('"user"', '"terminate"')}
 
 
-def test_lifecycle_tools_and_hooks_do_what_the_page_says(desk):
+def test_lifecycle_tools_and_hooks_work(desk):
     example = read_example(HOOKS[""])
     desk.put(example)
     desk.clerk, desk.helper = ("Card 4242424242?",), ("Fine.",)
@@ -82,7 +82,7 @@ def test_lifecycle_tools_and_hooks_do_what_the_page_says(desk):
 
 
 @pytest.mark.parametrize(("policy", "outcome"), [("log", None), ("stop", "failed")])
-def test_a_hook_that_fails_is_passed_over_or_fails_the_turn(policy, outcome, desk):
+def test_failing_hook_is_skipped_or_fails_the_turn(policy, outcome, desk):
     example = read_example(HOOKS[""])
     hooks = example.files["workflows/Desk/hooks.json"].replace('"stop"', f'"{policy}"')
     code = "def tell_hours(agent, messages):\n    pass\n\n\n"
@@ -95,7 +95,7 @@ def test_a_hook_that_fails_is_passed_over_or_fails_the_turn(policy, outcome, des
 
 
 @pytest.mark.parametrize(("policy", "outcome"), [("tell", None), ("fail", "failed")])
-def test_a_tool_that_fails_is_told_or_fails_the_turn(policy, outcome, desk):
+def test_failing_tool_is_reported_or_fails_the_turn(policy, outcome, desk):
     tools = json.loads(BASE["workflows/Desk/tools.json"])
     tools["tools"][0]["on_error"] = policy
     desk.write({}, {"workflows/Desk/tools.json": json.dumps(tools)})
@@ -103,7 +103,7 @@ def test_a_tool_that_fails_is_told_or_fails_the_turn(policy, outcome, desk):
     assert asyncio.run(desk.play("hello")).outcome == outcome
 
 
-def test_a_model_judges_who_is_next(desk):
+def test_model_decides_a_condition(desk):
     example = read_example(JUDGED[""])
     desk.put(example)
     [said] = re.findall(r"The model decides `([^`]+)`", JUDGED[""])
@@ -113,7 +113,7 @@ def test_a_model_judges_who_is_next(desk):
     assert "The customer is angry." in str(desk.model.requests[1].messages)
 
 
-def test_a_judgement_that_is_none_ends_the_run(desk):
+def test_unreadable_judgement_fails_the_run(desk):
     desk.put(read_example(JUDGED[""]))
     desk.clerk = ("Well.", "perhaps")
     state = asyncio.run(desk.play("hello"))
@@ -121,7 +121,7 @@ def test_a_judgement_that_is_none_ends_the_run(desk):
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_the_nearest_description_decides_who_is_next(desk, number):
+def test_nearest_description_decides_the_handoff(desk, number):
     text = JUDGED["Handoffs to the nearest description"]
     example = read_example(text)
     desk.put(example)
@@ -133,7 +133,7 @@ def test_the_nearest_description_decides_who_is_next(desk, number):
     assert example.stated[0] == {"helped": True}
 
 
-def test_a_model_hands_off_itself(desk):
+def test_model_hands_off_by_a_tool(desk):
     example = read_example(JUDGED["Handoff tools"])
     desk.put(example)
     desk.clerk = (call("hand_off_to_Helper"),)
@@ -159,7 +159,7 @@ def with_servers(desk: Desk) -> None:
     desk.settings = {"CALC_KEY": "canary-7f3a9c"}
 
 
-def test_tools_of_servers_are_called_and_approved(desk):
+def test_tools_of_servers_are_called_after_approval(desk):
     with_servers(desk)
     asked: list[Any] = []
 
@@ -183,7 +183,7 @@ def test_tools_of_servers_are_called_and_approved(desk):
     assert "calc_add" not in {tool.name for tool in desk.model.requests[-1].tools}
 
 
-def test_a_server_that_cannot_be_reached_fails_the_run(desk):
+def test_unreachable_tool_server_fails_the_run(desk):
     with_servers(desk)
     desk.settings = {}
     state = asyncio.run(desk.play("hello"))
@@ -193,7 +193,7 @@ def test_a_server_that_cannot_be_reached_fails_the_run(desk):
     )
 
 
-def test_a_question_is_for_whom_it_is_declared(desk):
+def test_only_the_addressee_can_answer(desk):
     example = read_example(sections(chapter(PAGE, "Questions to people"))["Who is asked"])
     desk.put(example)
     manager = Scope(LOCAL.app, "eve", roles=("manager",))
@@ -211,7 +211,7 @@ def test_a_question_is_for_whom_it_is_declared(desk):
     assert asyncio.run(desk.play("hello")).variables == example.stated[0]
 
 
-def test_a_start_by_hand(desk, capsys):
+def test_workflow_can_be_started_by_hand(desk, capsys):
     example = read_example(chapter(PAGE, "Starts"))
     desk.put(example)
     [command] = example.commands
@@ -226,7 +226,7 @@ def test_a_start_by_hand(desk, capsys):
     assert "does not fit" in capsys.readouterr().err
 
 
-def test_every_boundary_server_field_and_start_is_on_the_page():
+def test_every_hook_point_server_field_and_start_is_on_the_page():
     assert set(get_args(HookType)) <= quoted(HOOKS[""])
     fields = {name for part in (Hook, LifecycleTool) for name in part.model_fields}
     shown = quoted(PAGE) | set(re.findall(r'"(\w+)"', PAGE))

@@ -1,4 +1,4 @@
-"""The layer order holds, and the contracts that say so do bite."""
+"""Import contracts hold, and they refuse a forbidden import."""
 
 import ast
 import os

@@ -1,4 +1,4 @@
-"""What the front page says about installing works, in an environment that knows nothing of Weft."""
+"""The install line of the README works in a fresh environment."""
 
 import os
 import re
@@ -50,7 +50,7 @@ def output(program: Path, *words: str, cwd: Path) -> str:
     return done.stdout
 
 
-def test_the_line_of_the_front_page_installs_the_command(installed, tmp_path):
+def test_install_line_of_the_readme_installs_the_command(installed, tmp_path):
     assert output(installed / "weft", "--version", cwd=tmp_path) == f"weft {weft.__version__}\n"
     assert "weft check" in output(installed / "weft", "--help", cwd=tmp_path)
     where = "import weft; print(weft.__file__)"
@@ -58,13 +58,13 @@ def test_the_line_of_the_front_page_installs_the_command(installed, tmp_path):
     assert found.is_relative_to(installed.parent)
 
 
-def test_what_is_installed_brings_its_packages_and_schemas(installed, tmp_path):
+def test_installation_contains_packages_and_schemas(installed, tmp_path):
     output(installed / "weft", "init", "shop", cwd=tmp_path)
     assert "No findings" in output(installed / "weft", "check", "shop", cwd=tmp_path)
     assert (tmp_path / "shop" / "schemas" / "agents.schema.json").is_file()
 
 
-def test_the_distribution_has_a_name_of_its_own(installed, tmp_path):
+def test_distribution_is_named_weft_agents(installed, tmp_path):
     named = "from importlib.metadata import version; print(version('weft-agents'))"
     assert output(installed / "python", "-c", named, cwd=tmp_path).strip() == weft.__version__
     assert PROJECT["name"] == "weft-agents"

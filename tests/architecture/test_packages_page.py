@@ -1,4 +1,4 @@
-"""The page about packages: its package checks clean and runs, and it names all there is."""
+"""The pages about packages: the example packages run, and every field is listed."""
 
 import asyncio
 import re
@@ -99,7 +99,7 @@ def folder(tmp_path):
     return written(tmp_path, FILES)
 
 
-def test_the_group_on_the_page_works_side_by_side(tmp_path):
+def test_group_on_the_page_runs_in_parallel(tmp_path):
     opinions = written(tmp_path, GROUP_FILES)
     result = review(tmp_path, profile="production")
     assert [package.name for package in result.packages] == ["Opinions"]
@@ -120,25 +120,25 @@ def test_the_group_on_the_page_works_side_by_side(tmp_path):
     assert ("It warms." in sent["Sceptic"], "It warms." in sent["Judge"]) == (False, True)
 
 
-def test_groups_have_their_fields_and_merges():
+def test_every_group_field_and_merge_is_on_the_page():
     text = section("orchestrator")
     assert names_of(ParallelGroup) <= quoted(text)
     assert set(get_args(Merge)) <= quoted(text)
 
 
 @pytest.mark.parametrize("profile", ["development", "production"])
-def test_the_package_checks_clean(folder, profile):
+def test_package_has_no_findings(folder, profile):
     result = review(folder.parents[1], profile=profile)
     assert [package.name for package in result.packages] == ["Returns"]
     assert result.findings == ()
 
 
-def test_the_package_has_every_file_that_is_always_written():
+def test_package_has_every_standard_file():
     written = {Path(name).stem for name in FILES if name.endswith(".json")}
     assert written == {kind.stem for kind in FILE_KINDS.values() if kind.always}
 
 
-def test_the_package_shows_what_the_page_promises(folder):
+def test_package_uses_the_features_of_the_page(folder):
     spec = read_package(folder).spec
     assert [agent.agent_name for agent in spec.agents] == ["Clerk", "Assessor"]
     assert {tool.tool_type for tool in spec.tools} == {"Agent_Tool", "UI_Tool"}
@@ -169,7 +169,7 @@ async def conversation(folder, model):
         return await host.state(run, scope=ME)
 
 
-def test_the_package_runs_to_its_end(folder):
+def test_package_completes(folder):
     model = ScriptedModel(
         {
             "Clerk": ["Which order is it?", call("find_order", number="7"), "READY"],
@@ -208,13 +208,13 @@ def test_every_kind_is_on_the_page():
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_a_source_has_its_fields_and_is_performed(name):
+def test_source_row_names_its_fields_and_is_supported(name):
     assert names_of(SOURCES[name]) - {"type"} <= quoted(table("source")[name])
     assert is_performed(SOURCES[name].model_construct())
 
 
 @pytest.mark.parametrize("name", TRIGGERS)
-def test_a_trigger_has_its_fields_and_is_performed(name):
+def test_trigger_row_names_its_fields_and_is_supported(name):
     row, fields = table("trigger")[name], names_of(TRIGGERS[name])
     assert fields - {"type", "value", "ui_hidden"} <= quoted(row)
     assert ("no `value`" in row) == ("value" not in fields)
@@ -222,7 +222,7 @@ def test_a_trigger_has_its_fields_and_is_performed(name):
     assert is_performed(source)
 
 
-def test_tools_have_their_fields():
+def test_every_field_of_a_tool_is_on_the_page():
     rows = table("`tool_type`")
     assert names_of(AgentTool) - {"tool_type"} <= quoted(rows["Agent_Tool"])
     assert names_of(UiTool) - names_of(AgentTool) <= quoted(rows["UI_Tool"])
@@ -243,7 +243,7 @@ def test_every_field_of_a_file_is_in_its_section(heading, part):
     assert names_of(part) <= quoted(section(heading))
 
 
-def test_what_the_orchestrator_does_not_perform_is_marked():
+def test_unsupported_orchestrator_fields_are_marked():
     declared = Orchestrator(
         workflow_name="Desk",
         initial_agent="Clerk",
@@ -256,7 +256,7 @@ def test_what_the_orchestrator_does_not_perform_is_marked():
     assert quoted(marked) == refused
 
 
-def test_outputs_have_their_fields():
+def test_every_field_of_an_output_model_is_on_the_page():
     assert names_of(OutputModel) - {"type"} <= quoted(section("structured_outputs"))
 
 

@@ -1,4 +1,4 @@
-"""Links between pages lead to headings that are there."""
+"""Links between pages lead to existing files and headings."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page):
+def test_every_link_leads_to_an_existing_heading(page):
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
         name, _, anchor = target.partition("#")
         if ":" in name:

@@ -1,4 +1,4 @@
-"""The habits of the repository, as rules that fail."""
+"""Rules for the files of the repository."""
 
 import os
 import re
@@ -101,7 +101,7 @@ def test_patterns_leave_ordinary_text_alone():
     assert not MACHINE_PATH.search(ordinary)
 
 
-def test_the_walk_sees_the_sources_and_not_the_environment():
+def test_repository_walk_finds_sources_and_skips_environments():
     seen = {file.relative_to(ROOT).as_posix() for file in repository_files()}
     assert {"pyproject.toml", ".ci/run", "src/weft/ids.py"} <= seen
     assert not any(name.startswith((".venv/", ".git/")) for name in seen)
@@ -267,7 +267,7 @@ def test_decisions_are_numbered_without_gaps():
     assert names
 
 
-def test_the_environment_is_read_in_one_place():
+def test_only_one_module_reads_the_environment():
     readers = [
         path.relative_to(ROOT / "src").as_posix()
         for path in sorted((ROOT / "src").rglob("*.py"))

@@ -1,4 +1,4 @@
-"""The page about retrieval: its examples do what they say, and it names all there is."""
+"""The page about retrieval: its examples work, and it is complete."""
 
 import ast
 import asyncio
@@ -35,7 +35,7 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("number", range(len(SOURCES)))
-def test_an_example_prints_what_the_page_says(number, here, capsys):
+def test_example_prints_the_stated_output(number, here, capsys):
     names = {"__name__": "__main__"}
     exec("from weft.retrieval import open_collections", names)
     made = compile(SOURCES[number], "retrieval.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)

@@ -27,7 +27,7 @@ def shop(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def test_there_are_examples():
+def test_number_of_examples():
     assert len(BLOCKS) == 5
 
 
@@ -58,13 +58,13 @@ def test_documents_of_a_test_are_read(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_programs_run(number, shop, capsys):
+def test_example_programs_run(number, shop, capsys):
     exec(compile(BLOCKS[number], f"page: {number}", "exec"), {"__name__": "example"})
     out = capsys.readouterr().out
     assert "agent" in out
 
 
-def test_tools_are_tools():
+def test_example_tools_can_be_loaded():
     names = [node.name for node in ast.parse(BLOCKS[2]).body if hasattr(node, "name")]
     assert names == ["find_order", "refund", "choose_date"]
     loader = PythonToolLoader()

@@ -1,4 +1,4 @@
-"""The words of the field stand where people look for them; those of our own do not return."""
+"""Replaced words do not return, and pages use conventional expressions."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -64,7 +64,7 @@ def texts(places: Sequence[str] = PLACES) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("pattern", WORDS, ids=WORDS.values())
-def test_a_word_of_our_own_is_not_used(pattern: str):
+def test_replaced_words_are_not_used(pattern: str):
     found = [
         f"{name}:{text.count(chr(10), 0, found_word.start()) + 1}: {found_word[0]!r}"
         for name, text in texts()
@@ -94,10 +94,10 @@ def test_pages_use_conventional_expressions(pattern: str):
         ("no such thing; there are: a, b", 1),
     ],
 )
-def test_the_words_are_told_from_others(text: str, number: int):
+def test_patterns_match_only_replaced_words(text: str, number: int):
     assert sum(len(re.findall(pattern, text)) for pattern in WORDS) == number
 
 
-def test_every_place_is_there():
+def test_every_place_exists():
     names = [name for name, _ in texts()]
     assert all(any(name.startswith(place) for name in names) for place in PLACES)
