@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from weft.adapters.files import WorkspaceFiles
 from weft.adapters.mcp.servers import McpToolServers
 from weft.adapters.memory import MemoryJournal
-from weft.adapters.models.person import Ask
+from weft.adapters.models.recorded import Ask
 from weft.adapters.models.usage import Price
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.services.http_services import HttpServices

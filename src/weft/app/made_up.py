@@ -10,7 +10,7 @@ from itertools import islice, product
 from random import Random
 from typing import Final, cast
 
-from weft.adapters.models.json_objects import as_object
+from weft.adapters.models.provider_errors import as_object
 from weft.adapters.models.sample_values import put_at, sample_value
 from weft.check.explore.domains import questions_in
 from weft.check.subject import Subject

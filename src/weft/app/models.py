@@ -7,9 +7,8 @@ from typing import Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 from weft.adapters.models.limits import WithFallback
-from weft.adapters.models.person import Ask, PersonModel
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY
-from weft.adapters.models.recorded import RecordedModel
+from weft.adapters.models.recorded import Ask, PersonModel, RecordedModel
 from weft.adapters.models.registry import ADDRESSES, ModelRegistry
 from weft.adapters.models.sample import SampleModel
 from weft.adapters.models.sample_moves import steering_of

@@ -7,11 +7,10 @@ from random import Random
 from typing import Final
 
 from weft.adapters.memory import MemoryJournal
-from weft.adapters.models.json_objects import as_object
+from weft.adapters.models.provider_errors import as_object
 from weft.adapters.models.sample import SampleModel
 from weft.adapters.models.sample_moves import Steering
-from weft.adapters.models.sample_texts import matching_text
-from weft.adapters.models.sample_values import put_at, sample_value
+from weft.adapters.models.sample_values import matching_text, put_at, sample_value
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.app.coverage import Coverage
 from weft.app.made_up import MadeUp

@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Final
 
-from weft.adapters.models.person import Ask
+from weft.adapters.models.recorded import Ask
 from weft.adapters.sqlite.errors import on_read_only_disk
 from weft.app.hosts import JOURNAL, LOCAL, open_host
 from weft.app.models import SAMPLE

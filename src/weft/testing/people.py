@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final
 
-from weft.adapters.models.json_objects import as_object
+from weft.adapters.models.provider_errors import as_object
 from weft.adapters.models.sample_moves import Steering
 from weft.adapters.models.sample_values import allowed_at, put_at, sample_value
 from weft.engine.compiled import CompiledWorkflow

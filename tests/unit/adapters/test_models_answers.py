@@ -6,8 +6,7 @@ import pytest
 
 from support.engine_play import workflow
 from support.model_play import LOOKUP, Canned, ask, run, said
-from weft.adapters.models.person import PersonModel
-from weft.adapters.models.recorded import RecordedModel
+from weft.adapters.models.recorded import PersonModel, RecordedModel
 from weft.adapters.models.usage import Priced, PriceList
 from weft.context.history import HistoryLimits
 from weft.context.prompt import assemble, digest_of

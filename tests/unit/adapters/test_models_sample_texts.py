@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from weft.adapters.models.sample_texts import is_free_text, matching_text, sample_text
+from weft.adapters.models.sample_values import is_free_text, matching_text, sample_text
 from weft.engine.variables.patterns import pattern
 from weft.spec.triggers import Match
 

@@ -13,8 +13,7 @@ import pytest
 
 from support.tool_play import Bench, digest_of, play, until, write
 from weft.adapters.python_tools import modules
-from weft.adapters.python_tools.modules import PackageFinder
-from weft.adapters.python_tools.surroundings import package_builtins
+from weft.adapters.python_tools.modules import PackageFinder, package_builtins
 from weft.errors import ToolError
 
 

@@ -9,8 +9,7 @@ from annotated_types import MinLen
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from weft.adapters.models.faults import provider_error
-from weft.adapters.models.json_objects import as_object
+from weft.adapters.models.provider_errors import as_object, provider_error
 from weft.engine.events import CUT, NO_USAGE, ToolRequest, Usage
 from weft.errors import ModelError
 from weft.findings import Json

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import ClientError
 from pydantic_core import from_json, to_json
 
-from weft.adapters.models.faults import status_error
-from weft.adapters.models.json_objects import as_object
 from weft.adapters.models.limits import RetryPolicy
 from weft.adapters.models.openai_http import Connections, Endpoint
+from weft.adapters.models.provider_errors import as_object, status_error
 from weft.errors import ModelError, RetrievalError
 from weft.ports.clock import Clock
 from weft.ports.retrieval import require_texts

@@ -28,7 +28,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from yarl import URL
 
 from weft.adapters.models.completion import StreamReader, read_completion
-from weft.adapters.models.faults import provider_error, status_error
+from weft.adapters.models.provider_errors import provider_error, status_error
 from weft.adapters.models.strict_schema import strict_schema
 from weft.errors import ModelError, UsageError
 from weft.ports.model import ModelReply, ModelRequest, OutputSchema, ToolSchema

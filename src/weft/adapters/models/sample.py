@@ -7,10 +7,15 @@ from typing import Final
 
 from pydantic_core import from_json
 
-from weft.adapters.models.json_objects import as_object
+from weft.adapters.models.provider_errors import as_object
 from weft.adapters.models.sample_moves import Move, Steering
-from weft.adapters.models.sample_texts import is_free_text
-from weft.adapters.models.sample_values import allowed_at, found_at, put_at, sample_value
+from weft.adapters.models.sample_values import (
+    allowed_at,
+    found_at,
+    is_free_text,
+    put_at,
+    sample_value,
+)
 from weft.adapters.models.usage import FREE
 from weft.engine.events import ToolRequest
 from weft.findings import Json

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice, product
 from typing import Final, Literal, TypeAlias
 
-from weft.adapters.models.sample_texts import matching_text
-from weft.adapters.models.sample_values import Places
+from weft.adapters.models.sample_values import Places, matching_text
 from weft.check.explore.domains import Questions, questions_in, samples
 from weft.check.explore.happenings import Setting
 from weft.check.explore.ways import Ways, ways_to_end

@@ -1,15 +1,214 @@
-"""The packages whose code is loaded: each version once, for as long as somebody needs it."""
+"""The code of packages: imported, linked to functions and objects, held while it is used."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import inspect
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
 from threading import RLock
+from types import ModuleType
+from typing import Any, Final, cast
 
-from weft.adapters.python_tools.calling import Limits, PythonTools
-from weft.adapters.python_tools.linking import find_objects, link
+from weft.adapters.python_tools import built_in
+from weft.adapters.python_tools.calling import Limits, LinkedTool, PythonTools, linked_hook
+from weft.adapters.python_tools.failures import told
 from weft.adapters.python_tools.modules import PackageCode, PackageFinder
+from weft.adapters.python_tools.schemas import read_signature
 from weft.adapters.python_tools.threads import Threads
-from weft.errors import LinkError
+from weft.errors import LinkError, UsageError
+from weft.findings import Finding, Place
+from weft.ids import join_names, nearest
 from weft.ports.tools import NO_HOOKS, NOTHING_GIVEN
+from weft.runtime.linked_objects import PROGRAM
+from weft.runtime.tools.tool_api import options_of
+from weft.spec.tools import BUILT_IN_FILE, BUILT_IN_TOOLS, INSTALLED
+
+#: The code of findings that only running the code can tell; the others are the checker's.
+NO_IMPORT: Final = "LINK001"
+NO_SCHEMA: Final = "LINK002"
+NO_OBJECT: Final = "LINK004"
+NO_FILE: Final = "TOOL001"
+NO_FUNCTION: Final = "TOOL002"
+NO_PYTHON: Final = "TOOL003"
+
+#: Where a declared file stands if it is not named from the package folder on.
+_TOOLS: Final = "tools/"
+
+
+@dataclass
+class _Linking:
+    """A package while its tools are looked up."""
+
+    package: PackageCode
+    tools: dict[str, LinkedTool] = field(default_factory=dict[str, LinkedTool])
+    findings: list[Finding] = field(default_factory=list[Finding])
+
+    def plain(self, text: str) -> str:
+        """Return a text with names as the author knows them."""
+        return text.replace(f"{self.package.name}.", "")
+
+    def fault(self, code: str, message: str, place: Place, *hint: str) -> None:
+        self.findings.append(Finding(code, "error", message, place, hint=hint))
+
+
+def link(
+    package: PackageCode,
+    functions: Mapping[str, tuple[str, str]],
+    hooks: Mapping[str, tuple[str, str]] = NO_HOOKS,
+    given: Mapping[str, object] = NOTHING_GIVEN,
+) -> tuple[dict[str, LinkedTool], tuple[Finding, ...]]:
+    """Import the files of tools and find their functions; return them with all that is wrong."""
+    linking = _Linking(package)
+    by_file: dict[str, dict[str, str]] = {}
+    for tool, function in given.items():
+        _link_tool(linking, tool, tool, cast("Callable[..., Any]", function))
+    for tool, (file, function) in (*functions.items(), *hooks.items()):
+        if tool in given:
+            continue
+        known = file in package.files or file == BUILT_IN_FILE or file.startswith(INSTALLED)
+        path = file if known else _TOOLS + file.removeprefix(_TOOLS)
+        by_file.setdefault(path, {})[tool] = function
+    for path, wanted in by_file.items():
+        module = _import(linking, path)
+        if module is None:
+            continue
+        for tool, name in wanted.items():
+            function = _function(linking, path, module, name)
+            if function is not None and tool in hooks:
+                linking.tools[tool] = linked_hook(tool, function)
+            elif function is not None:
+                _link_tool(linking, path, tool, function)
+    return linking.tools, tuple(linking.findings)
+
+
+def find_objects(
+    package: PackageCode, names: Iterable[str]
+) -> tuple[dict[str, object], tuple[Finding, ...]]:
+    """Find objects, `module:name`, in the package or among what is installed."""
+    linking = _Linking(package)
+    found: dict[str, object] = {}
+    modules: dict[str, list[str]] = {}
+    for name in names:
+        modules.setdefault(name.partition(":")[0], []).append(name)
+    for module_name, wanted in modules.items():
+        path = f"{module_name.replace('.', '/')}.py"
+        inside = path in package.files
+        module = _import(linking, path) if inside else _installed(linking, module_name, *wanted)
+        for name in wanted if module is not None else ():
+            inner = name.partition(":")[2]
+            value = _inside(module, inner)
+            if value is not None:
+                found[name] = value
+                continue
+            near = nearest(inner, vars(module))
+            hint = f"did you mean {near}?" if near else f"define {inner} there"
+            linking.fault(NO_OBJECT, f"{module_name} does not define {inner}", Place(path), hint)
+    return found, tuple(linking.findings)
+
+
+def _inside(module: object, inner: str) -> object:
+    value = module
+    for step in inner.split("."):
+        value = getattr(value, step, None)
+    return value
+
+
+def _installed(linking: _Linking, module: str, *wanted: str) -> ModuleType | None:
+    """Import a module that is no file of the package, for what is wanted of it."""
+    try:
+        return import_module(module)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the author's code
+        linking.fault(
+            NO_OBJECT,
+            f"{join_names(wanted) or module} cannot be found: {told(error)}",
+            Place(wanted[0] if wanted else module),
+            f"add {module.replace('.', '/')}.py to the package, or install {module} here",
+            f"where it is a file next to a script: PYTHONPATH=FOLDER weft ..., or {PROGRAM}",
+        )
+        return None
+
+
+def _import(linking: _Linking, path: str) -> ModuleType | None:
+    """Run a file. It is the author's code, so anything may come of it."""
+    package = linking.package
+    if path == BUILT_IN_FILE:
+        return built_in
+    if path.startswith(INSTALLED):
+        return _installed(linking, path.removeprefix(INSTALLED))
+    if path not in package.files:
+        # Without the folder: what all have in common says nothing.
+        folder, _, name = path.rpartition("/")
+        known = [file.removeprefix(f"{folder}/") for file in package.files]
+        near = nearest(name, known)
+        hint = f"did you mean {folder}/{near}?" if near else f"write {path}, or correct the file"
+        linking.fault(NO_FILE, f"there is no file {path}", Place(path), hint)
+        return None
+    try:
+        return package.module(path)
+    except (Exception, SystemExit) as error:  # noqa: BLE001
+        place = next(_places(package, error), Place(path))
+        code = NO_PYTHON if isinstance(error, SyntaxError) else NO_IMPORT
+        message = f"{path} cannot be imported: {linking.plain(told(error))}"
+        linking.fault(code, message, place, _remedy(package, error))
+        return None
+
+
+def _places(package: PackageCode, error: BaseException) -> Iterator[Place]:
+    """Yield where in the files of the package an error happened, the innermost place first."""
+    known = {package.file_name(path): path for path in package.files}
+    if isinstance(error, SyntaxError) and error.filename in known:
+        yield Place(known[error.filename], error.lineno, error.offset)
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.filename in known:
+            yield Place(known[frame.filename], frame.lineno)
+
+
+def _remedy(package: PackageCode, error: BaseException) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        if error.name.startswith(package.name):
+            return "correct the name in the import, or add the file to the package"
+        return f"install {error.name} where Weft runs, or do without it"
+    if isinstance(error, UsageError) and error.hint:
+        return error.hint
+    return "correct the code; it runs when the package is loaded"
+
+
+def _function(
+    linking: _Linking, path: str, module: ModuleType, name: str
+) -> Callable[..., Any] | None:
+    found = getattr(module, name, None)
+    if callable(found) and not isinstance(found, type):
+        return found
+    known = [name for name, value in vars(module).items() if callable(value)]
+    if module is built_in:
+        known = list(BUILT_IN_TOOLS)
+    near = nearest(name, known)
+    hint = f"did you mean {near}?" if near else f"define {name} in {path}"
+    fact = f"does not define {name}" if found is None else f"has {name}, which is no function"
+    linking.fault(NO_FUNCTION, f"{path} {fact}", Place(path), hint)
+    return None
+
+
+def _link_tool(linking: _Linking, path: str, tool: str, function: Callable[..., Any]) -> None:
+    signature = read_signature(tool, function)
+    if isinstance(signature, list):
+        for fault in signature:
+            linking.fault(
+                NO_SCHEMA,
+                f"a model cannot be told how to call {tool}: {linking.plain(fault)}",
+                Place(path, _line(function)),
+                "use str, int, float, bool, list, dict, Literal, Enum, TypedDict, dataclasses or "
+                "pydantic models",
+            )
+    else:
+        linking.tools[tool] = LinkedTool(
+            tool, function, signature, options_of(function), inspect.iscoroutinefunction(function)
+        )
+
+
+def _line(function: Callable[..., Any]) -> int | None:
+    code = getattr(function, "__code__", None)
+    return code.co_firstlineno if code else None
 
 
 @dataclass(slots=True)

@@ -4,13 +4,21 @@ from collections.abc import Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
-from typing import Final
+from typing import Any, Final, cast
 
 from pydantic_core import from_json
 
-from weft.adapters.models.json_objects import as_object
 from weft.errors import ModelError
 from weft.findings import Json
+
+
+def as_object(value: Json) -> dict[str, Any] | None:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def as_items(value: Json) -> list[Any] | None:
+    return cast("list[Any]", value) if isinstance(value, list) else None
+
 
 #: Statuses after which the same request may succeed.
 _TRANSIENT: Final = frozenset({408, 409, 425, 429})
