@@ -119,9 +119,10 @@ fix: $(INSTALLED) ## Format the code and apply safe lint fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-generate: $(INSTALLED) ## Regenerate schemas/ and docs/findings.md
+generate: $(INSTALLED) ## Regenerate schemas/, docs/findings.md and the data of shell completion
 	$(BIN)/weft schema --write schemas
 	$(BIN)/weft explain --all --write docs/findings.md
+	$(BIN)/weft completion json > completion.json && mv completion.json src/weft/cli/completion.json
 
 bench: $(INSTALLED) $(MODEL) ## Run every benchmark against its budget and beside other frameworks
 	@benchmarks/peers/install

@@ -21,7 +21,7 @@ from typing import Any, Final
 import weft
 from weft.adapters.memory import MemoryJournal
 from weft.app.hosts import LOCAL
-from weft.cli.chat.subscription import Subscription, subscribed
+from weft.cli.chat.conversation import Subscription, subscribed
 from weft.cli.chat.terminal_view import TerminalView
 from weft.cli.settings import Settings
 from weft.cli.streams import Streams

@@ -59,10 +59,7 @@ def test_the_commands_work(here, capsys):
     for line in others:
         assert main(shlex.split(line)[1:]) == 0, capsys.readouterr().err
         outputs.append(capsys.readouterr())
-    assert (
-        outputs[0].out
-        == "Handbook: 2 added, 0 changed, 0 unchanged, 0 removed; 2 passages in all\n"
-    )
+    assert outputs[0].out == "Handbook: 2 added, 0 changed, 0 unchanged, 0 deleted; 2 passages\n"
     assert [output.err for output in outputs] == [""] * len(outputs)
     assert "handbook/leave.md:1" in outputs[1].out.splitlines()[0]
     assert "T-17" in outputs[2].out

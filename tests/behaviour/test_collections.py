@@ -518,7 +518,7 @@ def test_another_model_of_the_same_name_is_refused(tmp_path):
             ):
                 with pytest.raises(RetrievalError, match="vectors of 32 numbers") as raised:
                     await again
-                assert "weft collection remove Insects" in str(raised.value.hint)
+                assert "weft collection delete Insects" in str(raised.value.hint)
             return await collections.sources(Insects)
 
     assert play(work()) == sorted(INSECTS)
@@ -635,7 +635,7 @@ def test_a_database_that_cannot_be_read_is_said_to_be_so(tmp_path, opened):
     with pytest.raises(RetrievalError, match="the file is not a database") as raised:
         play(work())
     assert (
-        raised.value.hint == "remove it and add its sources again: weft collection remove Insects"
+        raised.value.hint == "remove it and add its sources again: weft collection delete Insects"
     )
     file.unlink()
     with sqlite3.connect(file) as other:

@@ -10,7 +10,7 @@ from support.run_play import ADA, play, read
 from weft.app.embeddings import open_embedder
 from weft.check.run import check
 from weft.check.subject import Subject
-from weft.cli.pages.event_lines import summary
+from weft.cli.pages.events import summary
 from weft.engine.events import ConditionJudged, HandedOff, RunEnded
 from weft.errors import RetrievalError, RunError, SetupError
 from weft.inspect.replay import check_replay
@@ -235,7 +235,7 @@ def test_what_was_compared_is_shown():
     _, run = played(routed(TO_B, TO_C), "the app crashes with an error")
     event = run.at(ConditionJudged)
     assert summary(event, run.workflow) == (
-        "compared what was said with the descriptions of B 0.17, C 1.00"
+        "compared the messages with the descriptions of B 0.17, C 1.00"
     )
     page = inspect_run(run.workflow, run.run, run.events)
     [asked] = [it.asked for turn in page.turns for it in turn.handoffs if it.source == "A"]

@@ -7,7 +7,7 @@ import pytest
 
 from support.board_play import make_news
 from support.terminal_play import Terminal
-from weft.cli import boards
+from weft.cli.commands import board as board_commands
 from weft.cli.commands import runs
 
 
@@ -52,11 +52,11 @@ def test_publish_follows_until_the_board_is_idle(weft, rain):
         f'Auditor publishes Verdict {ends["Verdict"]} ({collected}): {{"ok": true}}',
     ]
     told = rain.err.splitlines()
-    assert told[0] == f"Topic {ids['Topic']} is on the board, in run rain"
+    assert told[0] == f"published Topic {ids['Topic']} in run rain"
     assert f'user:me publishes Topic {ends["Topic"]} (1 tag): {{"title": "Rain", ' in rain.err
     assert f"turn 1: Scout is woken by Topic {ends['Topic']}" in told
     assert f"not delivered to Critic.0: the turn failed ({ends['Verdict']})" in told
-    assert "run rain is idle: it waits for artifacts, or for the clock" in told
+    assert "run rain is idle: it waits for artifacts or a schedule" in told
     assert "  inspect: weft inspect rain" in told
 
 
@@ -134,18 +134,18 @@ def test_publish_to_one_agent(weft, board):
 @pytest.mark.parametrize(
     ("words", "code", "fact", "hint"),
     [
-        (("Topik", "title=x"), 6, "the board has no artifacts of the type Topik", "Topic?"),
+        (("Topik", "title=x"), 6, "the board has no artifact type Topik", "Topic?"),
         (("Topic", "titel=x"), 2, "the payload is no Topic: ", ""),
-        (("Topic", "title"), 2, '"title" is no field', "write fields, title=News"),
+        (("Topic", "title"), 2, 'invalid field "title"', "write fields, title=News"),
         (("Topic", "a=1", "a=2"), 2, "a is given twice", "keep one"),
-        (("Topic", "{"), 2, "the payload is no JSON: ", "write an object"),
+        (("Topic", "{"), 2, "the payload is not valid JSON: ", "write an object"),
         (("Topic", "a=1", "--input", "x"), 2, "the payload is given twice", "leave out"),
-        (("Topic", "--input", "x.json"), 6, "x.json cannot be read: ", "name a JSON file"),
+        (("Topic", "--input", "x.json"), 6, "cannot read x.json: ", "name a JSON file"),
         (("Note", "a=1", "--to", "Clark"), 6, "the board has no agent Clark", "Clerk?"),
         (("Topic", "--to", "Clerk", '{"title": "x", "source": null, "pages": null}'), 2,
          "Clerk takes no Topic that it is given", "it takes: Note"),
         (("Note", "a=1", "--visibility", "secret"), 2, "the visibility cannot be used: ", "use p"),
-        (("Note", "a=1", "--visibility", "{"), 2, "the visibility is no JSON: ", "write an"),
+        (("Note", "a=1", "--visibility", "{"), 2, "the visibility is not valid JSON: ", "write an"),
         (("Note", "a=1", "--tag", "x" * 300), 2, "", ""),
     ],
 )  # fmt: skip
@@ -160,7 +160,7 @@ def test_what_cannot_be_published(weft, board, words, code, fact, hint):
 def test_a_file_that_is_no_text(weft, board):
     (board / "x.json").write_bytes(b"\xff\xfe[")
     result = weft("board", "publish", "News", "Note", "--input", "x.json")
-    assert (result.code, "x.json is not text in UTF-8" in result.err) == (2, True)
+    assert (result.code, "x.json is not UTF-8 text" in result.err) == (2, True)
 
 
 def test_packages_that_are_no_boards(weft, board):
@@ -206,9 +206,9 @@ def test_list(weft, rain):
         (("--limit", "2", "--offset", "3"), ["Topic"]),
         (("--limit", "2", "--offset", "4"), []),
         (("--since", "2999-01-01"), []),
-        (("--as", "Critic"), ["Verdict", "Lead", "Topic"]),
-        (("--as", "Critic", "--limit", "9", "--offset", "1"), ["Lead", "Topic"]),
-        (("--as", "Auditor", "--type", "Draft"), ["Draft"]),
+        (("--visible-to", "Critic"), ["Verdict", "Lead", "Topic"]),
+        (("--visible-to", "Critic", "--limit", "9", "--offset", "1"), ["Lead", "Topic"]),
+        (("--visible-to", "Auditor", "--type", "Draft"), ["Draft"]),
     ],
 )
 def test_list_what_is_asked_for(weft, rain, words, types):
@@ -239,17 +239,18 @@ def test_list_says_how_many_more_there_are(weft, rain):
     assert weft("board", "list", "News", "--offset", 3).err == "1 of 4 artifacts\n"
     assert weft("board", "list", "News", "--offset", 9).err == "0 of 4 artifacts\n"
     # How many there are that an agent may not see is nothing it is told.
-    assert weft("board", "list", "News", "--limit", 1, "--as", "Critic").err.startswith("1 of 3 ")
+    seen = weft("board", "list", "News", "--limit", 1, "--visible-to", "Critic")
+    assert seen.err.startswith("1 of 3 ")
 
 
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
         (("--type", "Leed"), 6, "did you mean Lead?"),
-        (("--as", "Critik"), 6, "did you mean Critic?"),
-        (("--limit", "0"), 2, "give a number from 1 to 1000"),
-        (("--offset", "-1"), 2, "give a number from 0 on"),
-        (("--offset", str(2**60)), 2, "give a number from 0 on"),
+        (("--visible-to", "Critik"), 6, "did you mean Critic?"),
+        (("--limit", "0"), 2, "use a number from 1 to 1000"),
+        (("--offset", "-1"), 2, "use a number from 0 on"),
+        (("--offset", str(2**60)), 2, "use a number from 0 on"),
         (("--partition", ""), 2, "the partition is empty"),
         (("--correlation", ""), 2, "the correlation is empty"),
         (("--since", "soon"), 2, "write 30m, 2h, 7d"),
@@ -263,7 +264,7 @@ def test_what_cannot_be_listed(weft, rain, words, code, told):
 def test_nothing_is_listed_where_nothing_was_kept(weft, board):
     result = weft("board", "list", "News")
     assert result.code == 6
-    assert "no run was kept" in result.err
+    assert "there are no runs" in result.err
 
 
 def test_show(weft, rain):
@@ -282,13 +283,13 @@ def test_show(weft, rain):
 
 
 def test_the_end_of_an_id_may_be_that_of_several(weft, board, monkeypatch):
-    monkeypatch.setattr(boards, "MAX_LIMIT", 2)  # They are looked for page by page.
+    monkeypatch.setattr(board_commands, "MAX_LIMIT", 2)  # They are looked for page by page.
     for name in ("a-1", "b-1", "c-1", "d-1", "e-1", "f-2"):
         weft("board", "publish", "News", "Note", "text=x", "--id", name, "--no-wait")
     result = weft("board", "show", "News", "-1")
     assert result.code == 2
-    assert '"-1" could be one of 5 artifacts' in result.err
-    assert "write more of it: e-1, d-1, c-1, b-1 and 1 more" in result.err
+    assert '"-1" matches 5 artifacts' in result.err
+    assert "write more of the id: e-1, d-1, c-1, b-1 and 1 more" in result.err
     assert weft("board", "show", "News", "a-1").out.startswith("Note a-1\n")
     assert weft("board", "show", "News", "2").out.startswith("Note f-2\n")
     assert weft("board", "show", "News", "").code == 6
@@ -319,7 +320,7 @@ def test_why(weft, rain):
     ("visibility", "agent", "told"),
     [
         ('{"kind": "labelled", "labels": ["field"]}', "Scout",
-         "can see n: it is for agents that have all of the labels field"),
+         "can see n: it is for agents with all of the labels field"),
         ('{"kind": "labelled", "labels": ["field"]}', "Editor",
          "cannot see n: Editor lacks the label field"),
         ('{"kind": "after", "seconds": 3600}', "Editor", "cannot see n: it is visible only in "),
@@ -355,7 +356,7 @@ def test_why_knows_the_agents(weft, rain):
 def test_missed(weft, rain):
     result = weft("board", "missed", "News", "rain")
     first, second = result.out.splitlines()
-    assert "not delivered to Matcher.0: cannot be joined: it has no key" in first
+    assert "not delivered to Matcher.0: has no join key: it has no key" in first
     assert re.search(r"rain  \d+  .*not delivered to Critic\.0: the turn failed: .*no opinion", (
         second))  # fmt: skip
     found = weft("board", "missed", "News", "--json").data["missed"]
@@ -363,7 +364,7 @@ def test_missed(weft, rain):
     assert found[1]["detail"].endswith("no opinion")
     cut = weft("board", "missed", "News", "--limit", 1)
     assert len(cut.out.splitlines()) == 1
-    assert "there are more than these 1: --limit N shows more" in cut.err
+    assert "there are more than these 1: use --limit N" in cut.err
     assert weft("board", "missed", "News", "--limit", 0).code == 2
     empty = weft("board", "missed", "News", "News~Archive.0")
     assert (empty.out, empty.err) == ("", "everything was delivered\n")
@@ -373,12 +374,12 @@ def test_flush(weft, board):
     weft("board", "publish", "News", "Note", "text=skip", "--correlation", "c")
     result = weft("board", "flush", "News", "c")
     assert result.code == 0
-    assert "me lets all batches be handled now" in result.err
+    assert "me processes all pending batches now" in result.err
     assert f"Clerk is woken by Note {ids_of(weft)['Note'][-8:]}" in result.err
     weft("runs", "cancel", "c")
     ended = weft("board", "flush", "News", "c")
     assert ended.code == 2
-    assert "run c has ended, and collects nothing any more" in ended.err
+    assert "run c has ended and has no pending batches" in ended.err
 
 
 def test_runs_of_other_packages_are_refused(weft, rain):
@@ -399,7 +400,7 @@ def test_runs_say_idle(weft, rain):
     assert weft("runs", "show", "rain", "--json").data["run"]["status"] == "waiting"
     answered = weft("runs", "answer", "rain", "hello")
     assert answered.code == 2
-    assert "run rain is idle, and asks nothing" in answered.err
+    assert "run rain is idle; it has no open request" in answered.err
 
 
 def test_a_conversation_that_waits_is_not_idle(weft, board):
@@ -414,7 +415,7 @@ def test_tail(weft, rain, monkeypatch):
     lead = ids_of(weft)["Lead"][-8:]
     assert f"ArtifactPublished  Scout publishes Lead {lead} (1 tag): " in result.out
     assert f"TurnStarted        turn 2: Editor is woken by Lead {lead}" in result.out
-    assert "TimerSet           looks whether anything has happened at " in result.out
+    assert "TimerSet           checks for activity at " in result.out
     assert result.err.splitlines()[-1].startswith("run rain is idle")
     users = lines(weft("runs", "tail", "rain", "--as-user"))
     assert {it["event"]["kind"] for it in users} == {"RunStarted", "TurnStarted", "TurnEnded"}
@@ -429,7 +430,7 @@ def test_inspect_and_replay(weft, rain):
     assert board["correlation"] == "rain"
     assert weft("inspect", "rain@2").out.startswith("run rain, turn 2: Editor\n")
     assert weft("inspect", "rain@2", "--against", "1").code == 0
-    assert weft("replay", "rain", "--check").out.endswith("decided again the same\n")
+    assert weft("replay", "rain", "--check").out.endswith("replay is identical\n")
     again = weft("replay", "rain")
     assert again.code == 0
     assert again.out == rain.out

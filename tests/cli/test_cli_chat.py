@@ -113,7 +113,7 @@ def test_a_whole_answer_as_json_that_does_not_fit_is_asked_again(weft, desk, typ
     typed("hi", '!approve {"what": "x"}', '{"approvd": 1}', '{"approved": false}', "BYE")
     result = weft("chat", "Desk", "--model", "you")
     assert result.code == 0
-    assert "that does not fit: " in result.err
+    assert "invalid answer: " in result.err
     assert 'approve returned {"approved": false}' in result.err
 
 
@@ -121,7 +121,7 @@ def test_commands_in_a_form(weft, desk, typed):
     typed("hi", '!approve {"what": "x"}', "/help", "/nonsense", "y", "/inspect", "//quit", "BYE")
     result = weft("chat", "Desk", "--model", "you")
     assert result.code == 0
-    assert "  /stop      end the run\n" in result.err
+    assert "  /stop      stop the run\n" in result.err
     assert "unknown command /nonsense; available:\n" in result.err
     assert "write y or n" not in result.err
     assert "of Desk: waiting\n" in result.out
@@ -168,7 +168,7 @@ def test_commands(weft, desk, typed):
     typed("", "/help", "/nonsense", "/inspect", "//slash", "BYE")
     result = weft("chat", "Desk", "--model", "you")
     assert result.code == 0
-    assert "  /stop      end the run\n" in result.err
+    assert "  /stop      stop the run\n" in result.err
     assert "unknown command /nonsense; available:\n" in result.err
     assert "of Desk: waiting\n" in result.out
     assert "user: /slash" in result.err
@@ -203,7 +203,7 @@ def test_a_run_that_used_up_its_turns_exits_with_1(weft, desk, typed):
     typed(*["more"] * 20)
     result = weft("chat", "Desk", "--model", "you")
     assert result.code == 1
-    assert "used up its turns" in result.err
+    assert "reached its limit of turns" in result.err
 
 
 @pytest.mark.parametrize(
@@ -211,8 +211,8 @@ def test_a_run_that_used_up_its_turns_exits_with_1(weft, desk, typed):
     [
         ([], 2, "name a package, or a run with --run"),
         (["Desk", "--run", "last"], 2, "name a package, or a run with --run"),
-        (["--run", "last", "--model", "you"], 2, "--set and --model are for a run that begins"),
-        (["--run", "last"], 6, "no run was kept in .weft/journal.db so far"),
+        (["--run", "last", "--model", "you"], 2, "--set and --model apply to new runs only"),
+        (["--run", "last"], 6, "there are no runs: .weft/journal.db does not exist"),
     ],
 )
 def test_what_cannot_be_is_explained(weft, desk, words: list[str], code: int, fact: str):
@@ -230,7 +230,7 @@ def test_lines_after_the_end_of_the_run_are_counted(weft, desk, typed):
     typed("hi", "BYE", "", "one", "two")
     result = weft("chat", "Desk", "--model", "you")
     assert result.code == 0
-    assert result.err.endswith("\n2 lines of the input not used: the run has ended\n")
+    assert result.err.endswith("\n2 lines of the input were not used: the run has ended\n")
     typed("hi", "BYE")
     assert "not used" not in weft("chat", "Desk", "--model", "you").err
 
@@ -238,7 +238,7 @@ def test_lines_after_the_end_of_the_run_are_counted(weft, desk, typed):
 def test_lines_without_end_are_not_counted_to_the_end(weft, desk, typed):
     typed("hi", "BYE", *["on"] * 2000)
     err = weft("chat", "Desk", "--model", "you").err
-    assert err.endswith("\n1000 lines or more of the input not used: the run has ended\n")
+    assert err.endswith("\n1000 lines or more of the input were not used: the run has ended\n")
 
 
 def test_a_pipe_that_stays_open_does_not_keep_a_chat_that_has_ended(desk):
@@ -252,7 +252,7 @@ def test_a_pipe_that_stays_open_does_not_keep_a_chat_that_has_ended(desk):
         process.stdin.flush()
         assert process.wait(30) == 0
         err = process.stderr.read()
-    assert err.endswith("\n1 line of the input not used: the run has ended\n")
+    assert err.endswith("\n1 line of the input were not used: the run has ended\n")
 
 
 def test_a_backslash_at_the_end_of_a_line_goes_on_in_the_next(weft, desk, typed):
@@ -286,7 +286,7 @@ def test_commands_where_the_person_answers_for_the_model(weft, desk, typed):
     typed("hi", "/help", "/nonsense", "/inspect", "//slash", "more", "/stop", "not a reply")
     result = weft("chat", "Desk", "--model", "you")
     assert result.code == 0
-    assert result.err.count("  /stop      end the run\n") == 2
+    assert result.err.count("  /stop      stop the run\n") == 2
     assert "unknown command /nonsense; available:\n" in result.err
     assert "of Desk: running\n" in result.out
     assert "Clerk (you): /slash\n" in result.out
@@ -331,7 +331,7 @@ def test_a_person_who_types_where_nothing_is_asked(weft, stuck, monkeypatch):
         monkeypatch.setattr("weft.cli.chat.conversation.stdin_is_terminal", lambda: True)
         result = weft("chat", "--run", "last")
     assert result.code == 4
-    assert "the run asks nothing at present; Ctrl-C leaves\n" in result.err
+    assert "the run has no open request at present; Ctrl-C leaves\n" in result.err
     assert f"  continue: weft runs resume {stuck}\n" in result.err
 
 
@@ -340,7 +340,7 @@ def test_a_person_can_leave_a_run_that_does_not_move(desk, stuck, key: bytes, co
     with Terminal("chat", "--run", "last", cwd=desk) as terminal:
         terminal.wait_for(" is not moving: ")
         terminal.type("are you there?")
-        terminal.wait_for("the run asks nothing at present; Ctrl-C leaves\n")
+        terminal.wait_for("the run has no open request at present; Ctrl-C leaves\n")
         terminal.press(key)
         assert terminal.end() == code
         assert f"  continue: weft runs resume {stuck}\n" in terminal.shown
@@ -361,12 +361,12 @@ def test_a_run_that_moves_on_after_all_asks_its_question(desk, stuck):
 
 def test_in_a_terminal(desk):
     with Terminal("chat", "Desk", "--model", "you", cwd=desk) as terminal:
-        terminal.wait_for("Ctrl-C leaves, /help lists what else you can do.\n")
+        terminal.wait_for("Ctrl-C leaves, /help lists the commands.\n")
         terminal.wait_for("you: ")
         terminal.type("buy 世界")
         shown = terminal.wait_for("Clerk says: ")
         assert "  user: buy 世界\n" in shown
-        assert "!approve {...}    calls a tool; it takes: what" in shown
+        assert "!approve {...}    calls a tool; parameters: what" in shown
         terminal.type('!approve {"what": "shoes"}')
         terminal.wait_for("Clerk asks you (approve):")
         terminal.wait_for("approved (y/n): ")

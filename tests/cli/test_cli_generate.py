@@ -44,7 +44,7 @@ def test_from_a_brief_to_a_package_with_nobody_asked(weft, place):
     result = weft("generate", BRIEF, "--approve")
     assert result.code == 0, result.err
     (name,) = packages(place)
-    assert f"made workflows/{name} with " in result.out
+    assert f"created workflows/{name} with " in result.out
     for agent in ("PatternAgent", "WorkflowStrategyAgent", "HookAgent", "DownloadAgent"):
         assert re.search(rf"^{agent} +\S", result.err, re.MULTILINE), agent
     chosen = re.search(r"^PatternAgent +(.*)$", result.err, re.MULTILINE)
@@ -145,12 +145,12 @@ def test_answers_come_from_a_file(weft, place, form):
 @pytest.mark.parametrize(
     ("answers", "said"),
     [
-        ({"gaol": "x"}, "there is no question gaol"),
+        ({"gaol": "x"}, "unknown field gaol"),
         ({"gaol": "x"}, "did you mean goal?"),
-        ({"plan_hash": "x"}, "there is no question plan_hash"),
-        ({"goal": 7}, "goal is no text"),
+        ({"plan_hash": "x"}, "unknown field plan_hash"),
+        ({"goal": 7}, "goal is not text"),
         ({"promotion": "maybe"}, "write one of: approved, declined"),
-        (["goal"], "holds no fields"),
+        (["goal"], "has no fields"),
     ],
 )
 def test_a_wrong_answer_is_refused_before_anything_begins(weft, place, answers, said):
@@ -168,12 +168,12 @@ def test_a_wrong_answer_is_refused_before_anything_begins(weft, place, answers, 
         ((), 2, "there is no brief"),
         (("",), 2, "the brief is empty"),
         (("x", "--from", "brief.txt"), 2, "the brief is given twice"),
-        (("--from", "nowhere.txt"), 6, "nowhere.txt cannot be read"),
+        (("--from", "nowhere.txt"), 6, "cannot read nowhere.txt"),
         (("--from", "empty.txt"), 2, "empty.txt is empty"),
         (("--from", "no_plan.json"), 2, "the plan in no_plan.json does not hold"),
         (("--from", "broken.json"), 2, "broken.json:1:"),
-        (("x", "--run", "last"), 2, "--run continues a generation that has begun"),
-        (("x", "--take-over"), 2, "--take-over goes with a run"),
+        (("x", "--run", "last"), 2, "--run continues a generation"),
+        (("x", "--take-over"), 2, "--take-over needs --run"),
         (("--run", "last"), 6, "no run was kept"),
         (("x", "--until", "lunch"), 2, "lunch"),
         (("x", "-o", "empty.txt"), 2, "empty.txt is a file"),
@@ -195,7 +195,7 @@ def test_two_rounds_with_a_comment_are_compared(weft, until_plan):
     assert first["rounds"] == 1
     only = weft("plan", "diff", until_plan)
     assert only.code == 2
-    assert "has one plan so far" in only.err
+    assert "has only one plan so far" in only.err
     ignored = weft("plan", "comment", until_plan, "It shall be nicer.")
     assert ignored.code == 0
     assert "the comment changed nothing in the plan" in ignored.err
@@ -241,7 +241,7 @@ def test_an_approval_names_the_hash(weft, place, until_plan):
     assert weft("plan", "approve", until_plan, "--hash", hash_[:12]).code == 4
     again = weft("plan", "approve", until_plan)
     assert again.code == 2
-    assert "was approved before" in again.err
+    assert "is already approved" in again.err
     assert weft("plan", "comment", until_plan, "too late").code == 2
 
 
@@ -260,7 +260,7 @@ def test_a_comment_is_about_the_part_that_decides_it(weft, until_plan, text, giv
     result = weft("plan", "comment", until_plan, text, *words, "-o", "made")
     assert result.code == 0, result.err
     assert f"weft plan approve {until_plan} -o made" in result.err
-    moved = f"this is decided with the {about}"
+    moved = f"the {about} decides this"
     assert (moved in result.err) == (given not in (None, about))
     (comment,) = weft("plan", "show", until_plan, "--json").data["comments"]
     assert comment["about"] == about
@@ -307,12 +307,14 @@ def test_the_plan_is_readable_in_a_terminal(weft, until_plan):
 def test_a_run_that_is_no_generation_has_no_plan(weft, place, make_package):
     make_package(place / "workflows" / "Support")
     weft("run", "Support", "hello", "--model", "sample")
+    assert weft("plan", "show", "last").code == 6
+    run = weft("runs", "list", "--json").data["runs"][0]["run"]
     for words in (("show",), ("diff",), ("approve",), ("comment",)):
         more = ("x",) if words == ("comment",) else ()
-        result = weft("plan", *words, "last", *more)
+        result = weft("plan", *words, run, *more)
         assert result.code == 2
-        assert "is a run of Support, and no generation" in result.err
-    assert weft("generate", "--run", "last").code == 2
+        assert "is a run of Support, not a generation" in result.err
+    assert weft("generate", "--run", run).code == 2
 
 
 def test_a_generation_without_a_plan_says_so(weft):
@@ -331,7 +333,7 @@ def test_it_stops_after_a_step_and_goes_on(weft, place, step):
     assert weft("plan", "show", "last").code == (0 if step == "agents" else 6)
     past = weft("generate", "--run", "last", "--until", step)
     assert past.code == 2
-    assert f"has done the step {step} already" in past.err
+    assert f"is past the step {step}" in past.err
     done = weft("generate", "--run", "last", "--approve")
     assert done.code == 0, done.err
     assert len(packages(place)) == 1
@@ -371,7 +373,7 @@ def test_a_person_is_asked_at_a_terminal(place):
         terminal.wait_for("checked: ")
         terminal.wait_for("Shall the package take its place")
         terminal.type("approved")
-        terminal.wait_for("made workflows/")
+        terminal.wait_for("created workflows/")
     assert packages(place)
 
 
@@ -422,7 +424,7 @@ def test_a_package_that_was_not_generated_here_stays(weft, place, make_package):
     before = (mine / "agents.json").read_bytes()
     result = weft("generate", BRIEF, "--approve")
     assert result.code == 7
-    assert "workflows/ClaimProcessing is already there and not generated here" in result.err
+    assert "workflows/ClaimProcessing already exists and was not generated here" in result.err
     assert (mine / "agents.json").read_bytes() == before
     assert (
         weft("generate", "--run", "last", "--approve", "--json").data["error"]["code"] == "CLI007"
@@ -438,9 +440,9 @@ def test_another_brief_does_not_change_a_package_of_that_name(weft, place):
     before = (place / "workflows" / name / "action_plan.json").read_bytes()
     refused = weft("generate", orders, "--approve")
     assert refused.code == 7
-    assert f"workflows/{name} is already there, made from another plan" in refused.err
+    assert f"workflows/{name} already exists and was generated from another plan" in refused.err
     assert "--promote --update" in refused.err
-    assert "-o DIR; or begin anew with a goal of two to four words" in refused.err
+    assert "-o DIR; or start again with a goal of two to four words" in refused.err
     assert (place / "workflows" / name / "action_plan.json").read_bytes() == before
     assert weft("generate", BRIEF, "--approve").code == 0
     assert weft("generate", orders, "--approve", "-o", "other").code == 0
@@ -476,7 +478,7 @@ def test_lines_that_both_have_changed_are_named(weft, place):
     result = weft("generate", "--from", "plan.json", "--approve")
     assert result.code == 7
     assert "the same lines were changed by hand and by the generation" in result.err
-    assert "--promote; then change them anew" in result.err
+    assert "--promote; then change them again" in result.err
     assert f"workflows/{name}/orchestrator.json:{line}" in result.err
     assert json.loads(file.read_text())["description"] == "By hand."
     file.write_text(text)
@@ -495,7 +497,7 @@ def test_several_workflows_come_with_a_pack(weft, place):
     assert result.code == 0, result.err
     assert len(packages(place)) == 2
     (pack,) = (place / "packs").iterdir()
-    assert f"made packs/{pack.name}\n" in result.out
+    assert f"created packs/{pack.name}\n" in result.out
     assert weft("check").code == 0
 
 

@@ -76,7 +76,7 @@ def test_a_group_in_a_chat(weft, readers, typed):
     )
     for line in (
         "    Clerk -> Readers, because no other rule applies\n",
-        "Readers: Ann, Bob side by side\nturn 2: Ann\n",
+        "Readers: Ann, Bob in parallel\nturn 2: Ann\n",
         "turn 3: Bob\n",
         "Readers is done: turns 2, 3 count\n",
         "    Readers -> Judge, because the group is done\n",

@@ -108,7 +108,7 @@ def test_inspect_a_turn(weft, told):
     ):
         assert f"\n{line}" in result.out
     assert "  [prompt role] system, " in result.out
-    assert " matches: these are the bytes that were sent\n" in result.out
+    assert " matches: this is exactly what was sent\n" in result.out
     assert "Call 3: sent" in result.out
     prompts = weft("inspect", f"{told}@1", "--json").data["turn"]["prompts"]
     assert [it["same"] for it in prompts] == [True] * 3
@@ -155,7 +155,7 @@ def test_what_was_left_out_is_told(weft, desk, typed):
 @pytest.mark.parametrize(
     ("words", "code", "fact"),
     [
-        (["last@x"], 2, '"x" is not the number of a turn'),
+        (["last@x"], 2, 'invalid turn "x"'),
         (["last@9"], 2, "has no turn 9"),
         (["last", "--against", "1"], 2, "--against compares two turns"),
         (["zzz"], 6, 'there is no run "zzz"'),
@@ -171,7 +171,7 @@ def test_a_run_in_which_nobody_has_spoken(weft, desk, typed):
     weft("run", "CustomerSupportRouter")
     out = weft("inspect", "last").out
     assert "  no agent has taken a turn yet\n" in out
-    assert "\nOpen questions\n" in out
+    assert "\nOpen requests\n" in out
     assert ": a message, since " in out
 
 
@@ -216,14 +216,14 @@ def test_replay_of_a_run_that_is_not_over_says_how_it_goes_on(weft, desk, typed)
     weft("run", "Desk", "hi", "--model", "you")
     run = weft("runs", "list", "--json").data["runs"][0]["run"]
     resume = f"  no process works on it; continue: weft runs resume {run}\n"
-    fact = f"run {run} is not over, and asks nothing at present\n"
+    fact = f"run {run} is unfinished and has no open request\n"
     assert weft("replay", run).err.endswith(fact + resume)
 
 
 def test_replay_check(weft, told):
     result = weft("replay", told, "--check")
     assert result.code == 0
-    assert "decided again the same" in result.out
+    assert "replay is identical" in result.out
     assert weft("replay", told, "--check", "--json").data["mismatches"] == []
 
 
@@ -239,7 +239,7 @@ def test_replay_check_names_the_first_differences(weft, told):
     assert result.code == 1
     assert result.out.startswith("event ")
     assert "  recorded: {" in result.out
-    assert f"error[CLI001]: run {told} would go another way now, from event " in result.err
+    assert f"error[CLI001]: replay of run {told} differs from event " in result.err
     assert weft("replay", told, "--check", "--json").code == 1
 
 
@@ -255,7 +255,7 @@ def test_an_event_that_is_lost_is_named(weft, told, which: str, number: int, wor
     result = weft(*words, told)
     assert (result.code, result.out) == (3, "")
     assert f"error[CLI003]: the journal lacks event {number} of run {told}, " in result.err
-    assert "  hint:  see what is wrong: weft doctor\n" in result.err
+    assert "  hint:  find the cause: weft doctor\n" in result.err
     assert f"lacks event {number} of " in weft("doctor").out
     assert weft(*words, told, "--json").data["error"]["code"] == "CLI003"
 
@@ -276,12 +276,12 @@ def test_fork_takes_a_turn_anew(weft, told, typed):
 @pytest.mark.parametrize(
     ("words", "fact"),
     [
-        (["--set", "limit=1"], "--set and --model go with --fork"),
-        (["--check", "--fork", "1"], "--check and --fork cannot be asked for at once"),
+        (["--set", "limit=1"], "--set and --model need --fork"),
+        (["--check", "--fork", "1"], "--check and --fork exclude each other"),
         (["--fork", "9"], "has no turn 9"),
         (
             ["--fork", "1", "--set", "limit=x"],
-            "the value given for limit does not fit its type int",
+            "invalid value for limit: expected int",
         ),
     ],
 )

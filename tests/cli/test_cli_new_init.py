@@ -32,7 +32,7 @@ def test_every_pattern_makes_a_package_that_checks_clean(weft, here, pattern):
     assert made.code == 0
     folder = here / "workflows" / "Returns"
     assert made.out.splitlines() == [
-        f"made workflows/Returns/{file}" for file in sorted(tree(folder))
+        f"created workflows/Returns/{file}" for file in sorted(tree(folder))
     ]
     orchestrator = json.loads((folder / "orchestrator.json").read_text())
     assert orchestrator["workflow_name"] == "Returns"
@@ -83,9 +83,9 @@ def test_new_refuses_a_name_that_is_taken(weft, workspace):
         ("../Returns", "weft new Returns"),
         ("\u00dcn\u00ef", "weft new Uni\n"),
         ("caf\u00e9 r\u00e9sum\u00e9", "weft new CafeResume\n"),
-        ("\u5ba2Service", "begin with a capital letter"),
-        ("9lives", "begin with a capital letter"),
-        ("", "begin with a capital letter"),
+        ("\u5ba2Service", "start with a capital letter"),
+        ("9lives", "start with a capital letter"),
+        ("", "start with a capital letter"),
     ],
 )
 def test_new_refuses_a_name_that_is_none(weft, here, name: str, hint: str):
@@ -121,12 +121,12 @@ def test_init_makes_a_workspace_that_checks_clean(weft, here):
     result = weft("init", "shop")
     assert result.code == 0
     assert result.out.splitlines() == [
-        "made shop/workflows/HelloWorld",
-        "made shop/workflows/CustomerSupportRouter",
-        "made shop/workflows/OrderProcessing",
-        "made shop/schemas",
-        "made shop/documents",
-        "made shop/.weft/documents.db",
+        "created shop/workflows/HelloWorld",
+        "created shop/workflows/CustomerSupportRouter",
+        "created shop/workflows/OrderProcessing",
+        "created shop/schemas",
+        "created shop/documents",
+        "created shop/.weft/documents.db",
     ]
     assert "  cd shop\n  weft chat CustomerSupportRouter\n" in result.err
     assert "  weft run OrderProcessing --model sample\n  weft check\n" in result.err
@@ -140,7 +140,7 @@ def test_init_in_the_current_folder_with_hidden_files_only(weft, here):
     (here / ".git").mkdir()
     result = weft("init")
     assert result.code == 0
-    assert result.out.startswith("made workflows/HelloWorld\n")
+    assert result.out.startswith("created workflows/HelloWorld\n")
     assert "cd " not in result.err
     assert weft("check").code == 0
 
@@ -254,7 +254,7 @@ def test_init_prints_names_that_cannot_steer_a_terminal_and_can_be_typed(
 ):
     monkeypatch.chdir(tmp_path)
     result = weft("init", "a\x1fb")
-    assert "made a\\x1fb/schemas\n" in result.out
+    assert "created a\\x1fb/schemas\n" in result.out
     assert "\x1f" not in result.out + result.err
     assert "  cd 'my shop'\n" in weft("init", "my shop").err
 

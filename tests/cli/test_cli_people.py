@@ -149,7 +149,7 @@ def the_run(weft):
 
 def test_a_run_that_asks_others_names_the_command_by_which_they_answer(weft, asked):
     run = the_run(weft)["run"]
-    assert f"run {run} waits for an answer to sign of role:manager" in asked.err
+    assert f"run {run} waits for an answer to sign from role:manager" in asked.err
     command = f"weft runs answer {run} --json-value JSON --as role:manager\n"
     assert command in asked.err
     shown = weft("runs", "show", run).out
@@ -169,11 +169,11 @@ def test_programs_read_who_is_asked_what_shows_it_and_what_answers(weft, asked):
 def test_only_who_is_asked_answers(weft, asked, typed):
     refused = weft("runs", "answer", "last", "--json-value", '{"approved": true}')
     assert refused.code == 2
-    assert "asks role:manager, and not you" in refused.err
+    assert "asks role:manager, not you" in refused.err
     assert "answer as one of them: --as role:manager" in refused.err
     other = weft("runs", "answer", "last", "--json-value", "{}", "--as", "group:manager")
     assert other.code == 2
-    assert "asks role:manager, and not user:me, group:manager" in other.err
+    assert "asks role:manager, not user:me, group:manager" in other.err
     typed("All is well.")
     answer = ["runs", "answer", "last", "--json-value", '{"approved": true}']
     answered = weft(*answer, "--as", "role:clerk", "--as", "role:manager")
@@ -192,7 +192,7 @@ def test_lists_are_of_what_somebody_is_asked(weft, asked, typed):
     assert [it["tool"] for it in row["requests"]] == ["sign"]
     assert weft("runs", "list", "--as", "role:manager").out.count("\n") == 1
     nobody = weft("runs", "list", "--as", "user:bob", "--status", "waiting")
-    assert nobody.err == "no waiting runs that ask user:bob; see all: weft runs list\n"
+    assert nobody.err == "no waiting runs with requests for user:bob; list all: weft runs list\n"
     assert weft("runs", "show", row["run"], "--as", "user:bob", "--json").data["run"][
         "requests"
     ] == []  # fmt: skip
@@ -201,9 +201,9 @@ def test_lists_are_of_what_somebody_is_asked(weft, asked, typed):
 @pytest.mark.parametrize(
     ("who", "told"),
     [
-        (["manager"], '"manager" names nobody'),
-        (["role:"], '"role:" names nobody'),
-        (["team:a"], '"team:a" names nobody'),
+        (["manager"], 'invalid value "manager" for --as'),
+        (["role:"], 'invalid value "role:" for --as'),
+        (["team:a"], 'invalid value "team:a" for --as'),
         (["user:a", "user:b"], "--as names 2 users"),
     ],
 )

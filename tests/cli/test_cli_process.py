@@ -91,7 +91,7 @@ def test_a_full_disk(words: list[str]):
             [PYTHON, "-m", "weft", *words], stdout=full, stderr=subprocess.PIPE, check=False
         )
     assert result.returncode == 3
-    assert result.stderr.startswith(b"error[CLI003]: the output cannot be written: no space left")
+    assert result.stderr.startswith(b"error[CLI003]: cannot write the output: no space left")
     assert b"Exception ignored" not in result.stderr
 
 
@@ -159,7 +159,7 @@ def test_a_folder_that_was_removed_while_one_stood_in_it(tmp_path, verb: str):
     result = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert result.returncode == 3
     assert result.stderr.startswith("error[CLI003]: the current folder no longer exists\n")
-    assert "hint:  go to one that does: cd ~\n" in result.stderr
+    assert "hint:  change to another: cd ~\n" in result.stderr
     assert "Traceback" not in result.stderr
 
 

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 
 from weft.cli.app import main
 from weft.cli.commands.table import COMMAND_NAMES
-from weft.cli.formats.documents import github
-from weft.cli.formats.frames import SourceLines, frame
-from weft.cli.streams import plain
-from weft.cli.text import clean
+from weft.cli.pages.findings import SourceLines, frame, github
+from weft.cli.streams import clean, plain
 from weft.findings import Finding, Place
 
 OPTIONS = [

@@ -8,17 +8,16 @@ from pathlib import Path
 import pytest
 
 from weft.cli.codes import CODES
+from weft.cli.commands.check import AppliedFix, Report
 from weft.cli.failure import Exit, Failure
-from weft.cli.formats.documents import failure_document, github, report_document
-from weft.cli.formats.findings_text import (
+from weft.cli.pages.findings import (
     concise,
     failure_text,
-    fixed_lines,
     full,
-    summary,
+    github,
 )
-from weft.cli.formats.report import AppliedFix, Report
-from weft.cli.formats.sarif import sarif
+from weft.cli.pages.sarif import sarif
+from weft.cli.results import document, failure_data
 from weft.cli.streams import colored, plain
 from weft.findings import (
     AppendItem,
@@ -86,24 +85,18 @@ def test_color_is_there_when_asked_for():
 @pytest.mark.parametrize(
     ("report", "line"),
     [
-        (Report((), 8, 1, 0.187), "No findings in 8 files of 1 package (0.19 s)."),
-        (Report((), 1, 2, 0.0), "No findings in 1 file of 2 packages (0.00 s)."),
-        (Report((ERROR,), 8, 1, 0.187), "Found 1 error in 8 files (0.19 s). 1 fixable."),
-        (Report((WARNING, WARNING), 8, 1, 1), "Found 2 warnings in 8 files (1.00 s)."),
+        (Report((), (), 8, 1, 0.187), "No findings in 8 files of 1 package (0.19 s)."),
+        (Report((), (), 1, 2, 0.0), "No findings in 1 file of 2 packages (0.00 s)."),
+        (Report((ERROR,), (), 8, 1, 0.187), "Found 1 error in 8 files (0.19 s). 1 fixable."),
+        (Report((WARNING, WARNING), (), 8, 1, 1), "Found 2 warnings in 8 files (1.00 s)."),
         (
-            Report((ERROR, ERROR, WARNING), 8, 1, 0.187),
+            Report((ERROR, ERROR, WARNING), (), 8, 1, 0.187),
             "Found 2 errors, 1 warning in 8 files (0.19 s). 2 fixable.",
         ),
     ],
 )
 def test_summary(report: Report, line: str):
-    assert summary(report) == line
-
-
-def test_what_was_mended():
-    assert fixed_lines([AppliedFix("a/agents.json", "add it")], plain) == [
-        "fixed a/agents.json: add it"
-    ]
+    assert report.summary() == line
 
 
 def test_failure_with_findings_and_at_most_two_hints():
@@ -129,8 +122,8 @@ def test_failure_names_the_page_that_tells_more():
 
 
 def test_report_document():
-    report = Report((ERROR, WARNING), 8, 1, 0.18749, (AppliedFix("f", "t"),))
-    data = json.loads(report_document(report))
+    report = Report((ERROR, WARNING), (AppliedFix("f", "t"),), 8, 1, 0.18749)
+    data = json.loads(document(report.content()))
     assert data["schema_version"] == 1
     assert data["summary"] == {
         "errors": 1,
@@ -178,7 +171,7 @@ def test_every_edit_of_a_fix_is_given_as_data(edit: Edit, data: dict[str, object
 
 def test_failure_document():
     failure = Failure(Exit.NOT_FOUND, "no", ("c",), ("h",), (WARNING,))
-    data = json.loads(failure_document(failure))
+    data = json.loads(document({"error": failure_data(failure)}))
     assert data["schema_version"] == 1
     assert list(data["error"]) == ["code", "message", "cause", "hint", "findings"]
     assert data["error"]["code"] == "CLI006"

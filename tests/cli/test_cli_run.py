@@ -70,7 +70,7 @@ def test_made_up_replies_carry_a_badge_and_structured_ones_show_their_message(we
 
 def test_the_model_is_named_at_the_start(weft, desk):
     assert (
-        "\nmodel: sample (made-up replies; --model names another)\n"
+        "\nmodel: sample (made-up replies; choose another with --model)\n"
         in weft("run", "HelloWorld", "hi").err
     )
 
@@ -253,14 +253,14 @@ def test_values_are_read_as_their_types_want_them(weft, desk, typed):
         (
             ["Desk", "--set", "limit=x"],
             2,
-            "the value given for limit does not fit its type int",
+            "invalid value for limit: expected int",
             "write a number, for example 30: --set limit=VALUE",
         ),
         (
             ["CustomerSupportRouter", "--set", "urgency=purple"],
             2,
-            "the value given for urgency is not one of: low, normal, high",
-            "write one of them: --set urgency=low",
+            "invalid value for urgency: expected one of low, normal, high",
+            "for example: --set urgency=low",
         ),
         (
             ["CustomerSupportRouter", "--set", "product_name=x"],
@@ -269,10 +269,15 @@ def test_values_are_read_as_their_types_want_them(weft, desk, typed):
             "these can be given: max_articles, customer_plan, ",
         ),
         (["Desk", "--set"], 2, "--set needs a value", "write --set NAME=VALUE"),
-        (["Desk", "--set", "limit"], 2, '"limit" gives no variable', "write --set NAME=VALUE"),
+        (
+            ["Desk", "--set", "limit"],
+            2,
+            'invalid value "limit" for --set',
+            "write --set NAME=VALUE",
+        ),
         (["Desk", "--set", "limit=1", "--set", "limit=2"], 2, "limit is given twice", "keep one"),
-        (["Desk", "--set", "limt=1"], 6, "there is no variable limt", "did you mean limit?"),
-        (["Desk", "--set", "qqqq=1"], 6, "there is no variable qqqq", "available: limit, done"),
+        (["Desk", "--set", "limt=1"], 6, "unknown variable limt", "did you mean limit?"),
+        (["Desk", "--set", "qqqq=1"], 6, "unknown variable qqqq", "available: limit, done"),
         (["Desk", "--model", "nowhere:x"], 2, "there is no model provider nowhere", ""),
         (["Desk", "--model", "replay:zzz"], 6, 'there is no run "zzz"', "weft runs list"),
     ],
@@ -369,7 +374,7 @@ def test_a_journal_that_cannot_be_made_is_named(weft, desk, tmp_path):
 def test_a_journal_in_memory_is_refused(weft, desk, words: tuple[str, ...]):
     result = weft(*words, "--journal", ":memory:")
     assert result.code == 2
-    assert "--journal :memory: would leave nothing to look at" in result.err
+    assert "--journal :memory: keeps nothing" in result.err
     assert not (desk / ":memory:").exists()
 
 
@@ -418,7 +423,7 @@ def test_a_run_that_cannot_be_written_is_gone_on_with_in_its_journal(weft, desk,
     assert result.code == 3
     assert re.search(
         r"error\[CLI003\]: run (\w+) stopped: .*no room\. Recorded events are safe\n"
-        rf"  hint:  see what is wrong: weft doctor --journal '{journal}'\n"
+        rf"  hint:  find the cause: weft doctor --journal '{journal}'\n"
         rf"  hint:  after fixing this, continue with: weft runs resume \1 --journal '{journal}'\n",
         result.err,
     )
@@ -447,10 +452,10 @@ def test_what_is_wrong_with_an_answer_for_the_model_is_told(weft, desk, typed):
     result = weft("run", "Desk", "hello", "--model", "you")
     assert result.code == 0
     for said in (
-        "an agent says something, or calls a tool",
+        "write a reply, or call a tool",
         "Clerk has no tool look_ip; did you mean look_up?",
         "look_up: [1] is not of type 'object'",
-        "this is not JSON",
+        "invalid JSON",
         "look_up refused: there is nobody of that name",
     ):
         assert said in result.err
@@ -469,7 +474,7 @@ def test_agents_that_users_do_not_see_speak_on_stderr(weft, desk, typed):
     typed("BYE")
     result = weft("run", "Desk", "hello", "--model", "you")
     assert result.out == ""
-    assert "    Clerk says, unseen by users: BYE\n" in result.err
+    assert "    Clerk says (hidden from users): BYE\n" in result.err
 
 
 def test_a_sign_to_a_trigger_is_not_shown_to_users(weft, desk, typed):
@@ -478,7 +483,7 @@ def test_a_sign_to_a_trigger_is_not_shown_to_users(weft, desk, typed):
     typed("BYE")
     result = weft("run", "Desk", "hello", "--model", "you")
     assert result.out == ""
-    assert "    Clerk says, unseen by users: BYE\n" in result.err
+    assert "    Clerk says (hidden from users): BYE\n" in result.err
 
 
 def test_nothing_is_left_behind_where_nothing_was_started(weft, desk, tmp_path: Path):
@@ -572,5 +577,5 @@ def test_with_the_local_model_a_router_by_meaning_routes(weft, tmp_path, monkeyp
     make_router(tmp_path)
     result = weft("run", "Router", "When do you close on Sundays?", "--model", "sample")
     assert result.code == 0
-    assert "compared what was said with the descriptions of Refunds 0." in result.err
+    assert "compared the messages with the descriptions of Refunds 0." in result.err
     assert "Front -> Shops" in result.err

@@ -105,7 +105,7 @@ def test_list_without_runs(weft, desk):
 
 def test_where_nothing_can_be_run_it_is_said_how_to_begin(weft, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    hint = "make a workspace with examples: weft init my-workspace"
+    hint = "create a workspace with examples: weft init my-workspace"
     assert weft("runs", "list").err == f"no runs; {hint}\n"
     assert f"  hint:  {hint}\n" in weft("runs", "show", "last").err
     assert weft("init", "my-workspace").code == 0
@@ -114,7 +114,7 @@ def test_where_nothing_can_be_run_it_is_said_how_to_begin(weft, tmp_path, monkey
 def test_a_list_that_stops_at_its_limit_says_so(weft, runs):
     result = weft("runs", "list", "--limit", "2")
     assert len(result.out.splitlines()) == 2
-    assert result.err == "there are more runs than these 2: --limit N shows more\n"
+    assert result.err == "there are more runs than these 2: use --limit N\n"
     assert weft("runs", "list", "--limit", "3").err == ""
 
 
@@ -123,7 +123,7 @@ def test_a_list_without_the_runs_that_were_asked_for(weft, runs):
     assert (none.code, none.out) == (0, "")
     assert none.err == "no runs of Nope; there are runs of: Desk\n"
     assert weft("runs", "list", "--status", "running").err == (
-        "no running runs; see all: weft runs list\n"
+        "no running runs; list all: weft runs list\n"
     )
 
 
@@ -153,7 +153,7 @@ def test_a_run_that_no_process_works_on_is_told_from_one_that_is_alive(weft, des
         assert "  status    running\n" in shown
         assert command not in shown
         refused = weft("runs", "answer", run, "so")
-        assert f"hint:  wait until it asks: weft runs tail {run}\n" in refused.err
+        assert f"hint:  wait for a request: weft runs tail {run}\n" in refused.err
         assert command not in refused.err
     killed(desk)
     typed("/quit")
@@ -204,7 +204,7 @@ def test_resume_all_goes_on_with_the_others_where_one_cannot(weft, desk, typed):
     assert result.code == 1
     assert result.out == ""
     reason = "nobody is there to answer for the model you"
-    assert f"1 run to continue\nrun {left} is not continued: {reason}" in result.err
+    assert f"1 run to resume\ncannot resume run {left}: {reason}" in result.err
 
 
 def test_resume_all_leaves_those_alone_that_are_alive_or_wait(weft, desk, runs):
@@ -220,7 +220,7 @@ def test_resume_needs_a_run_or_all(weft, runs):
     for words in ((), (runs[0], "--all")):
         refused = weft("runs", "resume", *words)
         assert refused.code == 2
-        assert "name a run, or all of them" in refused.err
+        assert "name a run, or --all" in refused.err
 
 
 @pytest.mark.parametrize("verb", [["runs", "answer", "last", "so"], ["chat", "--run", "last"]])
@@ -232,7 +232,7 @@ def test_a_package_that_has_changed_since_is_told(weft, desk, typed, verb: list[
     assert "has changed since" not in weft(*verb).err
     code = desk / "workflows" / "Desk" / "tools" / "desk.py"
     code.write_text(code.read_text() + "\n\nMORE = 1\n")
-    note = f"the package Desk has changed since; this run keeps {digest[:8]}\n"
+    note = f"the package Desk has changed; this run continues with version {digest[:8]}\n"
     typed("What else?")
     assert note in weft(*verb).err
     assert note in weft("replay", "last", "--fork", "1").err
@@ -260,9 +260,9 @@ def test_a_run_is_named_by_its_end_or_as_the_last(weft, runs, name):
 @pytest.mark.parametrize(
     ("name", "code", "fact"),
     [
-        ("01", 2, '"01" could be one of 3 runs'),
+        ("01", 2, '"01" matches 3 runs'),
         ("zzzz", 6, 'there is no run "zzzz"'),
-        (" ", 2, "the name of the run is empty"),
+        (" ", 2, "the run is empty"),
     ],
 )
 def test_a_name_that_is_no_single_run(weft, runs, name: str, code: int, fact: str):
@@ -281,7 +281,7 @@ def test_more_candidates_than_can_be_named(weft, runs, typed):
 def test_the_last_of_none(weft, runs):
     weft("runs", "cancel", runs[1])
     weft("runs", "cancel", runs[2])
-    weft("runs", "prune", "--older-than", "0s", "--yes")
+    weft("runs", "delete", "--older-than", "0s", "--yes")
     result = weft("runs", "show", "last")
     assert result.code == 6
     assert "there is no run yet" in result.err
@@ -440,17 +440,17 @@ def test_cancel(weft, runs):
 
 def test_draining_a_turn_that_waits(weft, runs):
     result = weft("runs", "cancel", runs[2], "--drain")
-    assert result.out == f"run {runs[2]} ends after the turn that waits for a person\n"
+    assert result.out == f"run {runs[2]} stops after the turn that waits for a person\n"
 
 
 def test_draining_a_turn_that_nobody_works_on(weft, desk, typed, monkeypatch):
     typed()
     weft("run", "Desk", "hi", "--model", "you")
-    monkeypatch.setattr("weft.cli.commands.runs_control._MOMENT", 0.2)
+    monkeypatch.setattr("weft.cli.commands.runs._MOMENT", 0.2)
     result = weft("runs", "cancel", "last", "--drain")
     run = weft("runs", "list", "--json").data["runs"][0]
     assert run["status"] == "running"
-    fact = f"run {run['run']} ends after its turn; no process works on it; continue"
+    fact = f"run {run['run']} stops after its turn; no process works on it; continue"
     assert (result.code, result.out) == (0, f"{fact}: weft runs resume {run['run']}\n")
     typed("What else?")
     weft("runs", "resume", "last")
@@ -458,11 +458,11 @@ def test_draining_a_turn_that_nobody_works_on(weft, desk, typed, monkeypatch):
 
 
 def test_draining_a_turn_of_another_process_leaves_the_run_to_it(weft, desk, monkeypatch):
-    monkeypatch.setattr("weft.cli.commands.runs_control._MOMENT", 0.2)
+    monkeypatch.setattr("weft.cli.commands.runs._MOMENT", 0.2)
     with working(desk) as terminal:
         before = weft("runs", "show", "last", "--json").data["run"]["owner"]
         result = weft("runs", "cancel", "last", "--drain")
-        assert "ends after its turn; another process works on it; " in result.out
+        assert "stops after its turn; another process works on it; " in result.out
         assert weft("runs", "show", "last", "--json").data["run"]["owner"] == before
         terminal.type("And?")
         terminal.end()
@@ -486,7 +486,7 @@ def test_resume_of_a_run_that_ended_before_its_first_turn(weft, desk, typed):
     result = weft("runs", "resume", "last")
     assert result.code == 2
     assert "--fork" not in result.err
-    assert "  hint:  look at it: weft inspect " in result.err
+    assert "  hint:  inspect it: weft inspect " in result.err
 
 
 def test_resume_after_the_process_was_killed(weft, desk, typed):
@@ -533,7 +533,7 @@ def test_answer_a_question(weft, runs, typed, words: list[str]):
     assert 'approve returned {"approved": true}' in result.err
 
 
-TOLD = "the answer is handed over as JSON; as text: --text\n"
+TOLD = "the answer is delivered as JSON; as text: --text\n"
 
 
 @pytest.mark.parametrize(
@@ -569,16 +569,16 @@ def test_an_answer_to_a_tool_that_takes_anything(
 @pytest.mark.parametrize(
     ("words", "code", "fact"),
     [
-        (["last", "--text"], 2, "--text goes with an answer in words"),
-        (["last", "--json-value", "{}", "--text"], 2, "--text goes with an answer in words"),
-        (["last", '{"approved": true}', "--text"], 2, "does not fit what approve asks for"),
-        (["last", "--json-value", "{"], 2, "the answer is not JSON"),
-        (["last", "yes"], 2, "the answer is not JSON"),
-        (["last", "--json-value", "@missing.json"], 3, "missing.json cannot be used"),
-        (["last", "--json-value", '{"approved": 1}'], 2, "does not fit what approve asks for"),
-        (["last", "a", "b", "c"], 2, "there is more than a question and an answer"),
-        (["last", "nope", "{}"], 6, 'has no open question "nope"'),
-        (["last"], 2, "an answer is missing"),
+        (["last", "--text"], 2, "--text needs an answer in words"),
+        (["last", "--json-value", "{}", "--text"], 2, "--text needs an answer in words"),
+        (["last", '{"approved": true}', "--text"], 2, "invalid answer to approve"),
+        (["last", "--json-value", "{"], 2, "the answer is not valid JSON"),
+        (["last", "yes"], 2, "the answer is not valid JSON"),
+        (["last", "--json-value", "@missing.json"], 6, "cannot read missing.json"),
+        (["last", "--json-value", '{"approved": 1}'], 2, "invalid answer to approve"),
+        (["last", "a", "b", "c"], 2, "too many arguments"),
+        (["last", "nope", "{}"], 6, 'has no open request "nope"'),
+        (["last"], 2, "the answer is missing"),
     ],
 )
 def test_an_answer_that_cannot_be(weft, runs, words: list[str], code: int, fact: str):
@@ -598,7 +598,7 @@ def test_an_answer_that_does_not_fit_names_the_command_that_shows_what_does(weft
 
 @pytest.mark.parametrize(
     ("text", "fact"),
-    [("  ", "the message is empty"), ("caf\udcc3\udca9", "hint:  let Python read UTF-8: export ")],
+    [("  ", "the message is empty"), ("caf\udcc3\udca9", "hint:  use UTF-8: export ")],
 )
 def test_a_message_that_says_nothing(weft, runs, text: str, fact: str):
     for words in (["run", "Desk"], ["runs", "answer", runs[1]]):
@@ -642,7 +642,7 @@ def test_two_questions_at_once(weft, desk, typed):
     asyncio.run(scenario())
     ambiguous = weft("runs", "answer", "last", '{"approved": true}')
     assert ambiguous.code == 2
-    assert "asks 2 questions" in ambiguous.err
+    assert "has 2 open requests" in ambiguous.err
     commands = [it for it in weft("runs", "show", "last").out.splitlines() if "  answer " in it]
     question = commands[0].split()[5]
     typed()
@@ -671,28 +671,28 @@ def test_a_form_asks_for_the_answer_in_a_terminal(desk, runs):
 
 
 def test_prune(weft, runs):
-    assert weft("runs", "prune", "--older-than", "1h", "--yes").out.startswith(
-        "to be removed: 0 runs, 0 events"
+    assert weft("runs", "delete", "--older-than", "1h", "--yes").out.startswith(
+        "to delete: 0 runs, 0 events"
     )
-    looked = weft("runs", "prune", "--older-than", "0s", "--dry-run")
-    assert looked.out.startswith("to be removed: 1 run, ")
-    refused = weft("runs", "prune", "--older-than", "0s")
+    looked = weft("runs", "delete", "--older-than", "0s", "--dry-run")
+    assert looked.out.startswith("to delete: 1 run, ")
+    refused = weft("runs", "delete", "--older-than", "0s")
     assert refused.code == 2
-    assert "removing runs cannot be undone" in refused.err
-    data = weft("runs", "prune", "--older-than", "0s", "--yes", "--json").data
-    assert (data["runs"], data["removed"]) == (1, True)
+    assert "deleting runs cannot be undone" in refused.err
+    data = weft("runs", "delete", "--older-than", "0s", "--yes", "--json").data
+    assert (data["runs"], data["deleted"]) == (1, True)
     assert data["bytes"] > 0
     assert len(weft("runs", "list", "--json").data["runs"]) == 2
-    assert weft("runs", "prune", "--older-than", "soon").code == 2
+    assert weft("runs", "delete", "--older-than", "soon").code == 2
 
 
 def test_prune_asks_in_a_terminal(weft, desk, runs):
     for key, left, told in (
-        (b"n\n", 3, "nothing removed\n"),
-        (b"\x04", 3, "nothing removed\n"),
-        (b"y\n", 2, "removed: 1 run, "),
+        (b"n\n", 3, "nothing deleted\n"),
+        (b"\x04", 3, "nothing deleted\n"),
+        (b"y\n", 2, "deleted: 1 run, "),
     ):
-        with Terminal("runs", "prune", "--older-than", "0s", cwd=desk) as terminal:
+        with Terminal("runs", "delete", "--older-than", "0s", cwd=desk) as terminal:
             terminal.wait_for("? (y/n): ")
             terminal.press(key)
             assert terminal.end() == 0
@@ -719,7 +719,7 @@ def test_a_reader_that_leaves_early(runs):
     assert result.stderr == ""
 
 
-@pytest.mark.parametrize("verb", ["list", "show", "tail", "cancel", "resume", "answer", "prune"])
+@pytest.mark.parametrize("verb", ["list", "show", "tail", "cancel", "resume", "answer", "delete"])
 def test_every_part_has_its_page(weft, verb: str):
     result = weft("runs", verb, "--help")
     assert result.code == 0
@@ -730,8 +730,8 @@ def test_every_part_has_its_page(weft, verb: str):
 
 def test_the_page_of_answer_calls_the_answer_by_one_name(weft):
     page = weft("runs", "answer", "--help").out
-    assert page.startswith("Usage: weft runs answer RUN [QUESTION] [TEXT] ")
-    assert "\n  TEXT  The answer; QUESTION before it " in page
+    assert page.startswith("Usage: weft runs answer RUN [ANSWER...] ")
+    assert "\n  ANSWER  The answer; of several requests, " in page
     assert "REPLY" not in page
     assert "--text" in page
 
@@ -764,6 +764,6 @@ def test_runs_alone_prints_its_page(weft):
 def test_a_part_that_is_not_there(weft, typed: str, hint: str):
     result = weft("runs", typed)
     assert result.code == 2
-    assert f'there is no command "{typed}"' in result.err
+    assert f'unknown command "{typed}"' in result.err
     assert hint in result.err
     assert result.err.endswith("  more:  weft runs --help\n")

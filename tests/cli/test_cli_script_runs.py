@@ -60,10 +60,10 @@ def test_a_run_of_a_script_can_be_looked_at(weft, waiting):
     assert "Pay 10.0?" in weft("runs", "show", waiting).out
     shown = weft("runs", "show", waiting, "--json").data["run"]["requests"][0]
     assert shown["addressee"] == "role:manager"
-    assert "approval approval_1 asked of role:manager" in weft("runs", "tail", waiting).out
+    assert "approval approval_1 requested from role:manager" in weft("runs", "tail", waiting).out
     assert "submitted" in weft("inspect", waiting).out
     assert weft("inspect", f"{waiting}@1").code == 0
-    assert "decided again the same" in weft("replay", waiting, "--check").out
+    assert "replay is identical" in weft("replay", waiting, "--check").out
     assert "step submit" in weft("replay", waiting).err
 
 
@@ -76,7 +76,7 @@ def test_what_is_undone_needs_the_code(weft, workspace):
     run = api.run(paying(undoes=True), Expense(), workspace=workspace).run
     refused = weft("runs", "cancel", run)
     assert refused.code == 1
-    assert f"ending run {run} undoes its steps (compensate_on_cancel)" in refused.err
+    assert f"stopping run {run} undoes its steps (compensate_on_cancel)" in refused.err
     assert "not loaded here" in refused.err
     assert "waiting" in weft("runs", "list").out
 

@@ -12,13 +12,12 @@ from support.desk_play import make_desk
 from support.terminal_play import Terminal
 from weft.app.hosts import LOCAL, open_host
 from weft.cli.chat import person
-from weft.cli.chat.conversation import AtTerminal, Session, converse, view_for
+from weft.cli.chat.conversation import AtTerminal, Session, converse, subscribed, view_for
 from weft.cli.chat.follow_run import run_session
 from weft.cli.chat.human_model import HumanModel
-from weft.cli.chat.subscription import subscribed
 from weft.cli.hosting import JournalLocation, locate_journal
 from weft.cli.pages.inspect import run_page, turn_page
-from weft.cli.pages.runs import print_list, run_text
+from weft.cli.pages.runs import RunDetails, RunList
 from weft.cli.settings import Settings
 from weft.cli.streams import Streams
 from weft.engine.events import Event, Usage, VariableSet
@@ -81,22 +80,25 @@ def streams(**settings) -> Streams:
 
 @pytest.mark.parametrize(("columns", "lines"), [(100, 3), (80, 3), (40, 4)])
 def test_a_list_fits_the_terminal(capsys, columns: int, lines: int):
-    print_list([ROW, ROW._replace(preview="")], streams(terminal=True, columns=columns))
+    place = JournalLocation(Settings().workspace, None)
+    runs = RunList([ROW, ROW._replace(preview="")], (), {}, place)
+    runs.show(streams(terminal=True, columns=columns))
     shown = capsys.readouterr().out.splitlines()
     assert len(shown) == lines
     assert max(len(line) for line in shown) <= columns
 
 
-def test_one_run_at_a_glance(seen):
+def test_one_run_at_a_glance(seen, capsys):
     place = JournalLocation(Settings().workspace, None)
     _, workflow, _ = seen
-    shown = run_text(ROW, [ASKED], workflow, place, streams())
+    RunDetails(ROW, [ASKED], {}, place, workflow=workflow).show(streams())
+    shown = capsys.readouterr().out
     assert "cost      at least $0.5000: the price of 1 of 2 calls is unknown" in shown
     assert "calls     2, at least 1 token in, 2 out (1 of 2 calls not counted)" in shown
     assert "  expires   1970-01-0" in shown
-    other = run_text(
-        ROW, [ASKED._replace(tool="gone", expires_at=None)], workflow, place, streams()
-    )
+    unknown = ASKED._replace(tool="gone", expires_at=None)
+    RunDetails(ROW, [unknown], {}, place, workflow=workflow).show(streams())
+    other = capsys.readouterr().out
     assert "takes" not in other
 
 
@@ -251,7 +253,7 @@ def test_a_person_sees_what_a_model_would(capsys):
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     messages = [
         {"role": "system", "content": "\n".join(f"line {number}" for number in range(40))},
-        *({"role": "user", "content": "early"} for _ in range(3)),
+        *({"role": "user", "content": "early"} for _ in range(4)),
         {"role": "assistant", "content": None, "tool_calls": [call]},
     ]
     schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
@@ -263,9 +265,9 @@ def test_a_person_sees_what_a_model_would(capsys):
     for line in (
         "  ... 1 earlier\n",
         "  assistant: calls f({})\n",
-        "  The answer is JSON of the form Verdict: ok\n",
-        "this is not JSON",
-        "that does not fit Verdict: ok: 1 is not of type 'boolean'",
+        "  The answer is a JSON object Verdict: ok\n",
+        "invalid JSON",
+        "the reply is not a valid Verdict: ok: 1 is not of type 'boolean'",
         "Clerk has no tool none; available: none",
     ):
         assert line in shown
@@ -278,7 +280,7 @@ def test_a_long_message_is_cut_and_a_tool_without_arguments_called(capsys):
     reply, shown = answered(request, "!ping", capsys=capsys)
     assert [it.tool for it in reply.tool_requests] == ["ping"]
     assert "... 28 more lines\n" in shown
-    assert "it takes: nothing\n" in shown
+    assert "parameters: none\n" in shown
     assert max(map(len, shown.splitlines())) <= 80
 
 
@@ -463,7 +465,7 @@ def test_pruning_asks_first(weft, at_terminal, line: str, left: int):
     at_terminal("BYE")
     weft("run", "Desk", "hi", "--model", "you")
     at_terminal(line)
-    assert weft("runs", "prune", "--older-than", "0s").code == 0
+    assert weft("runs", "delete", "--older-than", "0s").code == 0
     assert len(weft("runs", "list", "--json").data["runs"]) == left
 
 

@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from weft.cli import app, command_line, streams
+from weft.cli import command_line, streams
+from weft.cli import command_line as help_page
 from weft.cli.app import main
 from weft.cli.codes import CODES
 from weft.cli.failure import Exit, failure_of
 from weft.cli.hosting import locate_journal
-from weft.cli.log import logged
-from weft.cli.pages import help as help_page
+from weft.cli.results import logged
 from weft.cli.settings import Settings, nearest_workspace, read_settings
-from weft.cli.streams import OutputLost, Streams
-from weft.cli.text import clean
+from weft.cli.streams import OutputLost, Streams, clean
 from weft.errors import CheckFailed, ExpressionError, PackageError, UsageError
 from weft.findings import Finding, Place
 
@@ -117,14 +116,19 @@ def test_errors_are_coloured_for_a_person(terminal):
     assert "\x1b[1;31merror[CLI002]\x1b[0m" in screen.getvalue()
 
 
-def test_help_is_wrapped_for_a_person_only(terminal, monkeypatch, capsys):
+def test_help_is_as_wide_as_the_terminal_and_at_most_80_columns_when_piped(
+    terminal, monkeypatch, capsys
+):
     monkeypatch.setenv("COLUMNS", "60")
     screen = terminal()
     main(["check", "--help"])
     assert max(len(line) for line in screen.getvalue().splitlines()) <= 60
     monkeypatch.setattr(sys, "stdout", plain := io.StringIO())
-    main(["check", "--help"])
-    assert any(len(line) > 60 for line in plain.getvalue().splitlines())
+    for command in (["check"], ["runs", "tail"], ["documents", "import"], ["generate"]):
+        main([*command, "--help"])
+    lines = plain.getvalue().splitlines()
+    assert max(len(line) for line in lines if not line.startswith("  weft ")) <= 80
+    assert any(len(line) > 60 for line in lines)
 
 
 def test_a_long_name_gets_its_own_line():
@@ -158,7 +162,7 @@ def test_notes_are_for_people(capsys):
         (
             PermissionError(13, "Permission denied", "x/y"),
             Exit.SETUP,
-            "x/y cannot be used: permission denied",
+            "cannot use x/y: permission denied",
         ),
         (OSError(28, "No space left on device"), Exit.SETUP, "no space left on device"),
         (OSError("odd"), Exit.SETUP, "oserror"),
@@ -171,13 +175,13 @@ def test_exceptions_become_exit_codes(error, exit_code: Exit, message: str):
 
 def test_a_refusal_of_the_system_says_where_to_look():
     failure = failure_of(PermissionError(13, "Permission denied", "x y/z"))
-    assert failure.hint == ("see who may do that: ls -ld 'x y' 'x y/z'",)
-    assert failure_of(OSError(28, "No space left on device")).hint == ("make room on the disk",)
-    assert failure_of(OSError(5, "I/O error")).hint == ("look at the setup: weft doctor",)
-    assert failure_of(PackageError("a")).hint == ("look at the setup: weft doctor",)
+    assert failure.hint == ("check the permissions: ls -ld 'x y' 'x y/z'",)
+    assert failure_of(OSError(28, "No space left on device")).hint == ("free some disk space",)
+    assert failure_of(OSError(5, "I/O error")).hint == ("check the setup: weft doctor",)
+    assert failure_of(PackageError("a")).hint == ("check the setup: weft doctor",)
     behind = PackageError("a")
     behind.__cause__ = OSError(28, "No space left on device")
-    assert failure_of(behind).hint == ("make room on the disk",)
+    assert failure_of(behind).hint == ("free some disk space",)
 
 
 def test_our_own_error_writes_a_report(weft, monkeypatch, tmp_path):
@@ -189,9 +193,7 @@ def test_our_own_error_writes_a_report(weft, monkeypatch, tmp_path):
     monkeypatch.setattr(command_line, "run", boom)
     result = weft("check", "secret-folder", "--select=secret-code", "--format", "secret-form")
     assert result.code == 70
-    assert result.err.startswith(
-        "error[CLI070]: Weft stopped because of an error of its own (KeyError)\n"
-    )
+    assert result.err.startswith("error[CLI070]: Weft failed unexpectedly (KeyError)\n")
     assert "Traceback" not in result.err
     (report,) = tmp_path.glob("weft-report-*/report.txt")
     assert str(report) in result.err
@@ -215,7 +217,7 @@ def test_our_own_error_without_room_for_a_report(weft, monkeypatch, tmp_path):
     monkeypatch.setattr(command_line, "run", lambda _: 1 / 0)
     result = weft("check")
     assert result.code == 70
-    assert "no report could be written" in result.err
+    assert "the report could not be written" in result.err
 
 
 def test_ctrl_c(weft, monkeypatch):
@@ -260,7 +262,7 @@ def test_a_full_disk_is_told_on_the_other_stream(monkeypatch, capsys, at: str, w
     monkeypatch.setattr(sys, "stdout", Full(at))
     assert main(words) == 3
     told = capsys.readouterr().err
-    assert "error[CLI003]: the output cannot be written: no space left on device" in told
+    assert "error[CLI003]: cannot write the output: no space left on device" in told
 
 
 def test_errors_that_cannot_be_printed_change_no_exit_code(monkeypatch):
@@ -293,7 +295,6 @@ def test_a_reader_that_left_changes_no_exit_code(monkeypatch):
 
 
 def test_a_reader_of_completions_that_left(monkeypatch):
-    monkeypatch.setattr(app, "silence", lambda _: None)
     monkeypatch.setattr(streams, "silence", lambda _: None)
     monkeypatch.setattr(sys, "stdout", Gone())
     assert main(["__complete", "explain", ""]) == 0

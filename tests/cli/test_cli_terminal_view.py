@@ -9,11 +9,10 @@ from support.desk_play import make_desk
 from weft.app.hosts import open_host
 from weft.cli.chat import terminal_view
 from weft.cli.chat.terminal_view import JsonLines, TerminalView
-from weft.cli.models import models_line
-from weft.cli.pages.event_lines import summary
+from weft.cli.pages.events import summary
 from weft.cli.settings import Settings
-from weft.cli.streams import Streams
-from weft.cli.text import at_time
+from weft.cli.starting import models_line
+from weft.cli.streams import Streams, at_time
 from weft.engine.events import (
     KINDS,
     ArtifactArrived,
@@ -139,7 +138,7 @@ CASES = [
     (HandedOff("Clerk", "terminate", "rule", 0), "Clerk -> terminate, because done"),
     (HandedOff("Clerk", "user", "reply_limit"), "because it reached its limit of replies in a row"),
     (TurnFailed("Clerk", "no answer", "model"), "the turn failed: no answer"),
-    (Forked("Readers", ("Ann", "Bob")), "Readers: Ann, Bob side by side"),
+    (Forked("Readers", ("Ann", "Bob")), "Readers: Ann, Bob in parallel"),
     (Joined("Readers", 4, (1, 2)), "Readers is done: turns 1, 2 count"),
     (Joined("Readers", 4, (2,)), "Readers is done: turn 2 counts"),
     (Joined("Readers", 4, (1, 2), "both agree"), "Readers is done: both agree"),
@@ -148,7 +147,7 @@ CASES = [
         TimerSet("window:Editor.0:7", 5000, "board"),
         f"the window of Editor.0 closes at {at_time(5000)}",
     ),
-    (TimerSet("idle", 5000, "board"), f"looks whether anything has happened at {at_time(5000)}"),
+    (TimerSet("idle", 5000, "board"), f"checks for activity at {at_time(5000)}"),
     (
         ArtifactPublished("Lead", {"title": "Rain"}, "Scout", MADE, ("a", "b"), delay=1500),
         'Scout publishes Lead 89abcdef (2 tags, visible in 1.5 s): {"title": "Rain"}',
@@ -172,22 +171,22 @@ CASES = [
     (DeliveryMissed("", (), "blocked", "Lead by Gate"), "not published: blocked: Lead by Gate"),
     (
         DeliveryDeferred("Editor.0", ("r.1",), 5000),
-        f"Editor.0 is put off until {at_time(5000, '%H:%M:%S')} (r.1)",
+        f"Editor.0 is deferred until {at_time(5000, '%H:%M:%S')} (r.1)",
     ),
-    (BatchesFlushed("ada"), "ada lets all batches be handled now"),
+    (BatchesFlushed("ada"), "ada processes all pending batches now"),
     (TurnStarted("Editor", step="Editor.0", inputs=("r.1",)), "Editor is woken by r.1"),
     (
         ContextFetched({}, {}, board={"verdict": "skip"}),
         "fetched nothing: components say skip",
     ),
     (ToolCalled("a", "tools.work:f", {}, hook="engine"), "tools.work:f works"),
-    (TimerFired("deadline:4"), "deadline: its time has come"),
+    (TimerFired("deadline:4"), "timer deadline fired"),
     (StopAsked("now", "me"), "me stops the run"),
     (StopAsked("after_turn", "me"), "me stops the run after this turn"),
     (RunEnded("completed", "done"), "completed: done"),
     (ToolCalled("p", "hooks/a.py:f", {}, hook="before_agent"), "hooks/a.py:f (before_agent)"),
     (ToolCalled("p", "a.b:f", {}, hook="computed", variable="sum"), "a.b:f computes sum"),
-    (ToolCalled("p", "a.b:f", {}, hook="trigger", variable="sum"), "a.b:f is asked for sum"),
+    (ToolCalled("p", "a.b:f", {}, hook="trigger", variable="sum"), "a.b:f decides sum"),
     (ToolCalled("p", "hand_off_to_B", {}, hook="handoff"), "tool hand_off_to_B()"),
     (ToolReturned("a", 1, progress=(0.4, "reading")), "look_up returned 1 (40% reading)"),
     (ToolReturned("a", "x" * 500), f'look_up returned "{"x" * 76}...'),
@@ -216,8 +215,8 @@ CASES = [
         ),
         "fetched x from s.o, as it was kept, after 2 attempts",
     ),
-    (DocumentWritten("order", 3), "the document of order is written"),
-    (DocumentWritten("order", 3, "full"), "the document of order is not written: full"),
+    (DocumentWritten("order", 3), "the document of order was written"),
+    (DocumentWritten("order", 3, "full"), "the document of order was not written: full"),
     (
         ConditionJudged(0, holds=True, text='{"holds": true, "reason": "It is."}'),
         "judged whether done: yes, because It is",
@@ -372,7 +371,7 @@ def test_the_usual_model_has_its_badge_in_a_terminal(
 @pytest.mark.parametrize(
     ("named", "declared", "begins", "line"),
     [
-        (None, None, True, "model: sample (made-up replies; --model names another)"),
+        (None, None, True, "model: sample (made-up replies; choose another with --model)"),
         ("you", "openai:a", False, "model: you (you type the replies)"),
         ("replay:r", None, False, "model: replay:r (replies of an earlier run)"),
         (None, "openai:a", True, "model: openai:a"),
@@ -488,7 +487,7 @@ def test_who_did_what_side_by_side_is_named(teller, capsys):
     teller.show(turn_event(10, 1, TurnFailed("Ann", "too late", "deadline")))
     teller.show(turn_event(11, 0, Joined("Readers", 4, (2,))))
     assert capsys.readouterr().err == (
-        "Readers: Ann, Bob side by side\nturn 1: Ann\nturn 2: Bob\n"
+        "Readers: Ann, Bob in parallel\nturn 1: Ann\nturn 2: Bob\n"
         "    Bob: tool look_up()\n    tool look_up()\n    the turn failed: too late\n"
         "Readers is done: turn 2 counts\n"
     )

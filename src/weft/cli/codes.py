@@ -1,9 +1,11 @@
-"""The codes of the command line's own messages, one for each way in which a command can fail.
+"""The codes of the command line's own messages, and the page of all codes.
 
-They stand beside the catalogue and not in it: no rule raises them and no package causes them. The
-number of a code is the exit code that goes with it.
+These codes are not in the catalogue, because no rule reports them. The number of a code is the exit
+code of the command.
 """
 
+import re
+from collections.abc import Iterator
 from typing import Final
 
 from weft.catalogue import CATALOGUE
@@ -15,23 +17,22 @@ _RULES: Final = (
     Rule(
         code="CLI001",
         severity="error",
-        title="What the command is about is not in order",
+        title="The package or run has errors",
         why=(
-            "A package cannot be read or has errors, a run did not come to its end, or a replay "
-            "differs from what was recorded. Going on would give a result that looks complete and "
-            "is not. Packages are left as they were, and what happened in a run is kept."
+            "A package cannot be read or has errors, a run failed, or a replay differs from the "
+            "recorded run. Packages are not changed, and everything recorded of a run is kept."
         ),
         fix=(
-            "Fix what the findings above the message name, then give the command again. What "
-            "happened in a run is shown by `weft inspect RUN`."
+            "Fix the findings printed above the message, then repeat the command. "
+            "`weft inspect RUN` shows what happened in a run."
         ),
         example="weft diagram Support        while agents.json lacks a comma",
     ),
     Rule(
         code="CLI002",
         severity="error",
-        title="The command was not understood",
-        why="An unknown word, option or value is refused: what was meant would be a guess.",
+        title="Invalid command line",
+        why="The command line has an unknown command, option or value. Weft does not guess.",
         fix="Correct it as the hint says. `weft --help` lists the commands, `weft check --help` "
         "the options of one.",
         example="weft chekc        the command is called check",
@@ -39,84 +40,161 @@ _RULES: Final = (
     Rule(
         code="CLI003",
         severity="error",
-        title="Something about this machine is in the way",
+        title="Problem with the setup",
         why=(
-            "A folder cannot be read or written, the disk is full, or an optional part is not "
-            "installed. The request itself is in order."
+            "A folder cannot be read or written, the disk is full, or an optional dependency is "
+            "not installed."
         ),
-        fix="Do what the hint says, or run `weft doctor`, which looks at the whole setup.",
-        example="weft check --watch        without the optional part that watches files",
+        fix="Do what the hint says, or run `weft doctor`, which checks the whole setup.",
+        example="weft check --watch        without the optional dependency watchfiles",
     ),
     Rule(
         code="CLI004",
         severity="error",
         title="The run waits for a person",
         why=(
-            "A question is open and there is no person to ask: stdin is not a terminal, or the "
-            "output is for a program. The run is kept and waits, for as long as it takes."
+            "A request is open and Weft cannot ask: stdin is not a terminal, or the output is "
+            "JSON. The run is kept and waits."
         ),
-        fix="Answer with the command the message names, or in a chat: `weft chat --run RUN`.",
+        fix="Answer with the command in the message, or in a chat: `weft chat --run RUN`.",
         example="weft run Support </dev/null        while an agent asks the customer something",
     ),
     Rule(
         code="CLI006",
         severity="error",
-        title="What the command names is not there",
-        why="The name or path leads to nothing, so there is nothing to work on.",
+        title="Not found",
+        why="The name or path does not exist.",
         fix=(
-            "Look at the spelling, which the hint may correct, and at the folder you are in: names "
-            "of packages are looked up in the nearest folder upward that contains `workflows`, or "
-            "in the one `--workspace` names."
+            "Check the spelling and the current folder: packages are looked up in the nearest "
+            "folder upward that contains `workflows`, or in the one `--workspace` names."
         ),
         example="weft diagram Suport        the package is called Support",
     ),
     Rule(
         code="CLI007",
         severity="error",
-        title="Something else is already there",
-        why="Carrying out the command would overwrite what may still be needed.",
+        title="The target already exists",
+        why="The command would overwrite files that may still be needed.",
         fix=(
-            "Choose another name, or remove what is there if it is no longer needed. "
-            "`weft import` replaces files you have changed with `--force` and keeps a backup."
+            "Choose another name, or remove the existing files. `weft import --force` replaces "
+            "files you have changed and keeps a backup."
         ),
         example="weft new Support        when workflows/Support exists",
     ),
     Rule(
         code="CLI070",
         severity="error",
-        title="An error in Weft",
-        why="Something happened that the authors did not foresee. Your files are not the cause.",
+        title="Bug in Weft",
+        why="Weft failed unexpectedly. Your files are not the cause.",
         fix=(
-            "Please report it and attach the file the message names. It holds the place in Weft "
-            "where it happened, the version, and the command without its values."
+            "Please report it and attach the file named in the message. It contains the traceback, "
+            "the version, and the command without its values."
         ),
-        example="error[CLI070]: Weft stopped because of an error of its own",
+        example="error[CLI070]: Weft failed unexpectedly",
     ),
 )
 
-#: All families with their codes: those of the checker, and that of the command line.
+#: All families with their codes: those of the checker, and CLI.
 FAMILIES: Final[dict[str, tuple[Rule, ...]]] = {**CHECKED, "CLI": _RULES}
 
 #: Every code `weft explain` knows.
 CODES: Final[dict[str, Rule]] = {**CATALOGUE, **{entry.code: entry for entry in _RULES}}
 
-_MOST_DIGITS: Final = 9
+_MAX_DIGITS: Final = 9
 
 
-def meant_by(word: str) -> str | None:
-    """Say which code or family was most likely meant by a word that is none.
+def nearest_code(word: str) -> str | None:
+    """Return the code or family that an unknown word most likely means.
 
-    Within a family numbers are compared and not letters: HAND01 is HAND001 or HAND010.
+    Within a family, numbers are compared, not letters: HAND01 is HAND001 or HAND010.
     """
     wanted = word.upper()
     letters = wanted.rstrip("0123456789")
-    # No number is that long, and reading one that is without end would fail.
-    digits = wanted.removeprefix(letters)[:_MOST_DIGITS]
+    # Limited, because converting a very long number fails.
+    digits = wanted.removeprefix(letters)[:_MAX_DIGITS]
     family = letters if letters in FAMILIES else nearest(letters, FAMILIES)
     if family is None or not digits:
         return family or nearest(wanted, CODES)
     known = [(entry.code, entry.code.removeprefix(family)) for entry in FAMILIES[family]]
     same = [code for code, number in known if int(number) == int(digits)]
     longer = [code for code, number in known if number.startswith(digits)]
-    closest = min(known, key=lambda it: abs(int(it[1]) - int(digits)))[0]
+    closest = min(known, key=lambda entry: abs(int(entry[1]) - int(digits)))[0]
     return " or ".join(dict.fromkeys([*same[:1], *longer[:1]])) or closest
+
+
+_ABOUT: Final = {
+    "SCHEMA": "Files that cannot be read, or whose content has the wrong shape.",
+    "NAME": "Names that are malformed, unknown, duplicate or unused.",
+    "COND": "Conditions that cannot be read or evaluated.",
+    "CODE": "References to Python functions that do not exist or do not fit.",
+    "TOOL": "Tools without code, or whose code does not fit.",
+    "BIND": "Disagreement between files about the agents.",
+    "HAND": "Handoffs that cannot happen as declared.",
+    "EXPO": "Prompts that refer to variables the agent cannot see.",
+    "VAR": "Variables that can never have a value as declared.",
+    "STATE": "State machines that cannot move as declared.",
+    "BOARD": "Boards: artifacts, subscriptions, and what agents are shown.",
+    "FLOW": "Flows: the order of steps, what they read and set, and who performs them.",
+    "HOOK": "Hooks without code, or whose code does not fit.",
+    "OUT": "Structured outputs that are undeclared or unused.",
+    "UI": "Requests to people that cannot be shown or answered.",
+    "ENV": "Workflows that fail where some variables are suppressed.",
+    "PACK": "Packages of a workspace that do not fit together.",
+    "LINK": "Package code that cannot be loaded, found when a run starts.",
+    "GEN": "Generated packages that may not be offered, found by simulated runs.",
+    "CLI": "Messages of the command line when a command fails.",
+}
+
+_INTRODUCTION: Final = """\
+# Findings
+
+Every code Weft prints, in families. `weft explain CODE` shows an entry in the terminal. An error
+prevents the workflow from running. A warning does not; `weft check --strict` fails on both.
+
+This page is generated from the catalogue: `make generate` writes it.
+"""
+
+
+def findings_page() -> str:
+    """Return the page of all codes as Markdown."""
+    parts = [_INTRODUCTION, *_contents(), ""]
+    for family, rules in FAMILIES.items():
+        parts += [f"## {family}", "", about(family), ""]
+        for entry in rules:
+            parts += [*_section(entry), ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def about(family: str) -> str:
+    """Return what the codes of a family are about, in one sentence."""
+    return _ABOUT[family]
+
+
+def _contents() -> Iterator[str]:
+    yield "| family | codes | about |"
+    yield "|---|---|---|"
+    for family, rules in FAMILIES.items():
+        yield f"| [{family}](#{family.lower()}) | {len(rules)} | {about(family)} |"
+
+
+def _section(entry: Rule) -> Iterator[str]:
+    yield f"### {entry.code}"
+    yield ""
+    yield f"**{_escaped(entry.title)}** ({entry.severity})"
+    yield ""
+    yield _escaped(entry.why)
+    yield ""
+    yield f"To fix it: {_escaped(entry.fix)}"
+    yield ""
+    fence = "`" * max(3, *(len(ticks) + 1 for ticks in re.findall(r"`+", entry.example) or [""]))
+    yield f"{fence}text"
+    yield entry.example
+    yield fence
+
+
+def _escaped(text: str) -> str:
+    """Escape HTML and emphasis outside of code."""
+    parts = re.split(r"(`[^`]*`)", text)
+    return "".join(
+        part if part.startswith("`") else re.sub(r"([<>*_\[\]\\])", r"\\\1", part) for part in parts
+    )

@@ -1,22 +1,61 @@
-"""Answering a shell that completes a word, without loading what reads whole commands.
+"""Shell completion: short scripts that ask `weft __complete WORDS`, and the answers.
 
-The scripts of `weft completion` call `weft __complete WORDS` only where one of the slots below is
-being filled; everything else they know by themselves. A person waits for the answer after pressing
-a key: nothing here loads the models of packages.
+A person waits for the answer after pressing Tab: nothing here loads the commands, the command-line
+library or the models of packages. Options and their values are in `completion.json`, which
+`make generate` writes from the commands.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from weft.cli.codes import CODES, FAMILIES
-from weft.cli.commands.table import COMMAND_NAMES
+from weft.cli.commands.table import COMMANDS, Command
 from weft.cli.settings import PACKAGES, nearest_workspace
 
-#: The kinds of files `weft schema` knows, written out because asking for them loads every model.
+#: The scripts by shell. Each passes the words up to the cursor, and reads lines of a value, a tab
+#: and a description.
+SCRIPTS: Final = {
+    "bash": """\
+_weft() {
+  local value rest
+  COMPREPLY=()
+  while IFS=$'\\t' read -r value rest; do
+    [[ -n $value ]] && COMPREPLY+=("$(printf '%q' "$value")")
+  done < <(weft __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o default -F _weft weft""",
+    "zsh": """\
+#compdef weft
+_weft() {
+  local line
+  local -a values
+  for line in "${(@f)$(weft __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    [[ -n $line ]] && values+=("${${line%%$'\\t'*}//:/\\\\:}:${line#*$'\\t'}")
+  done
+  if (( $#values )); then _describe -V weft values; else _files; fi
+}
+compdef _weft weft""",
+    "fish": """\
+complete -c weft -a '(weft __complete (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'""",
+    "powershell": """\
+Register-ArgumentCompleter -Native -CommandName weft -ScriptBlock {
+  param($word, $ast, $position)
+  $words = @($ast.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
+  if ($word -eq '') { $words += '""' }
+  weft __complete @words 2>$null | Where-Object { $_ } | ForEach-Object {
+    $value, $text = $_ -split "`t", 2
+    if (-not $text) { $text = $value }
+    [System.Management.Automation.CompletionResult]::new($value, $value, 'ParameterValue', $text)
+  }
+}""",
+}
+
+#: The kinds of files of `weft schema`, written out because importing them loads every model.
 SCHEMAS: Final = (
     "orchestrator",
     "agents",
@@ -32,133 +71,148 @@ SCHEMAS: Final = (
 )
 
 
-class OptionValue(Protocol):
-    """The value of an option that stands before the cursor."""
-
-    @property
-    def raw(self) -> str | None:
-        """The value as typed, or None if there is none."""
-        ...
-
-
 class Cursor(Protocol):
-    """What is known when a word is to be completed."""
+    """The words before the cursor, as a completer needs them."""
 
     @property
     def incomplete(self) -> str:
-        """The word so far."""
+        """The word at the cursor."""
         ...
 
-    def get(self, name: str) -> OptionValue | None:
-        """Return what was given for another option."""
+    def get(self, name: str) -> Any:  # noqa: ANN401 - the library's own type has `raw` as well
+        """Return the value of another option, as an object with `raw`."""
         ...
 
 
 def package_names(cursor: Cursor) -> dict[str, str]:
-    """Offer the packages of the workspace by name; they are not read."""
+    """Return the packages of the workspace by name, without reading them."""
     given = cursor.get("--workspace")
     workspace = Path(given.raw) if given and given.raw else nearest_workspace(Path.cwd())
     folder = workspace / PACKAGES
     found = sorted(folder.iterdir()) if folder.is_dir() else []
-    return {it.name: "" for it in found if it.name[0] != "." and it.is_dir()}
+    return {path.name: "" for path in found if path.name[0] != "." and path.is_dir()}
 
 
-def codes(cursor: Cursor) -> dict[str, str]:  # noqa: ARG001 - the signature of all of these
-    """Offer every code with its title, and the families."""
-    return {**dict.fromkeys(FAMILIES, "family"), **{it.code: it.title for it in CODES.values()}}
+def codes(cursor: Cursor) -> dict[str, str]:  # noqa: ARG001 - the signature of a completer
+    """Return every code with its title, and the families."""
+    titles = {entry.code: entry.title for entry in CODES.values()}
+    return {**dict.fromkeys(FAMILIES, "family"), **titles}
 
 
 def code_lists(cursor: Cursor) -> dict[str, str]:
-    """Offer codes to go on with a list that has commas between them."""
+    """Return codes that continue a list separated by commas."""
     before, comma, _ = cursor.incomplete.rpartition(",")
     return {f"{before}{comma}{code}": title for code, title in codes(cursor).items()}
 
 
-def patterns(cursor: Cursor) -> dict[str, str]:  # noqa: ARG001
-    """Offer the patterns by number and by name."""
-    # Deferred: the other candidates do without it.
+def patterns(cursor: Cursor) -> dict[str, str]:  # noqa: ARG001 - the signature of a completer
+    """Return the patterns by number and by name."""
+    # Deferred: the other candidates do not need it.
     from weft.spec.patterns import PATTERNS  # noqa: PLC0415
 
-    numbers = {str(it.id): it.title for it in PATTERNS}
-    return {**numbers, **{it.name: it.summary for it in PATTERNS}}
+    numbers = {str(pattern.id): pattern.title for pattern in PATTERNS}
+    return {**numbers, **{pattern.name: pattern.summary for pattern in PATTERNS}, "blank": ""}
 
 
-def schemas(cursor: Cursor) -> dict[str, str]:  # noqa: ARG001
-    """Offer the kinds of files that have a schema."""
+def schemas(cursor: Cursor) -> dict[str, str]:  # noqa: ARG001 - the signature of a completer
+    """Return the kinds of files that have a schema."""
     return dict.fromkeys(SCHEMAS, "")
 
 
-#: By command and option, where no option means the words after the command. Tests hold this
-#: against what the commands declare.
-SLOTS: Final[dict[tuple[str, str], Callable[[Cursor], dict[str, str]]]] = {
-    ("chat", ""): package_names,
-    ("check", ""): package_names,
-    ("check", "--select"): code_lists,
-    ("check", "--ignore"): code_lists,
-    ("diagram", ""): package_names,
-    ("explain", ""): codes,
-    ("export", ""): package_names,
-    ("migrate", ""): package_names,
-    ("new", "--pattern"): patterns,
-    ("run", ""): package_names,
-    ("schema", ""): schemas,
+#: Completers by name, as `completion.json` refers to them.
+COMPLETERS: Final[dict[str, Callable[[Cursor], dict[str, str]]]] = {
+    completer.__name__: completer
+    for completer in (package_names, codes, code_lists, patterns, schemas)
 }
-_OPTIONS: Final = frozenset(option for _, option in SLOTS)
 
 
 @dataclass(frozen=True)
 class _Given:
-    raw: str | None
+    raw: str
 
 
 @dataclass(frozen=True)
 class _Line:
-    """The words before the cursor, with options and their values apart, and the one at it."""
+    """The words before the cursor, with options and values apart, and the word at the cursor."""
 
     before: tuple[str, ...]
     incomplete: str
 
     def get(self, name: str) -> _Given | None:
-        """Return what was given for an option; the last one counts."""
+        """Return the last value of an option."""
         pairs = dict(zip(self.before, self.before[1:], strict=False))
         return _Given(pairs[name]) if name in pairs else None
 
-    def plain(self) -> Iterator[str]:
-        """Yield the words that are not the name of a workspace, which may be that of a command."""
+    def commands(self) -> Iterator[str]:
+        """Yield the words that may be commands: not the value of --workspace."""
         for previous, word in pairwise(("", *self.before)):
             if previous != "--workspace":
                 yield word
 
 
 def answer(words: Sequence[str]) -> str:
-    """Return what may stand in place of the last word, in the form the scripts read.
-
-    That form is the library's: a line that opens the list, then a line for each value, which a tab
-    and its description may follow.
-    """
+    """Return the candidates for the last word, one per line, each with a tab and a description."""
     line = _read(words)
-    command = next((word for word in line.plain() if word in COMMAND_NAMES), "")
-    last = line.before[-1] if line.before else ""
-    source = SLOTS.get((command, last if last in _OPTIONS else ""))
-    offered = source(line) if source else {}
-    records = (
-        _flat(value) + (f"\t{_flat(text)}" if text else "") for value, text in offered.items()
+    offered = _candidates(line)
+    return "\n".join(
+        _flat(value) + (f"\t{_flat(text)}" if text else "")
+        for value, text in offered.items()
+        if value.startswith(line.incomplete)
     )
-    return "\n".join(["", "\x1fbegin", *records])
+
+
+def _candidates(line: _Line) -> dict[str, str]:
+    command, path = _command(line)
+    data = _data()
+    options: dict[str, Any] = {**data[""], **data.get(path, {})}
+    last = line.before[-1] if line.before else ""
+    if last.startswith("-") and options.get(last, {}).get("takes_value"):
+        return _values(options[last], line)
+    if line.incomplete.startswith("-"):
+        names = (name for name in options if name.startswith("-"))
+        return {name: options[name]["help"] for name in names}
+    if command is None or command.parts:
+        parts = COMMANDS if command is None else command.parts
+        return {part.name: part.help.partition(".")[0] for part in parts}
+    return _values(options.get("", {}), line)
+
+
+def _values(option: dict[str, Any], line: _Line) -> dict[str, str]:
+    """Return the values of an option, or of the arguments of a command."""
+    completer = COMPLETERS.get(option.get("completer", ""))
+    return completer(line) if completer else dict.fromkeys(option.get("choices", ()), "")
+
+
+def _command(line: _Line) -> tuple[Command | None, str]:
+    """Return the command or subcommand before the cursor, and its words."""
+    found: Command | None = None
+    path: list[str] = []
+    for word in line.commands():
+        parts = COMMANDS if found is None else found.parts
+        command = next((part for part in parts if part.name == word), None)
+        if command is not None:
+            found = command
+            path.append(word)
+    return found, " ".join(path)
+
+
+def _data() -> dict[str, Any]:
+    """Return the options of every command; those of the empty name are global."""
+    return json.loads(Path(__file__).with_name("completion.json").read_text(encoding="utf-8"))
 
 
 def _read(words: Sequence[str]) -> _Line:
-    """Part `--option=value`, which some shells hand over as one word and others as three."""
-    parted: list[str] = []
+    """Split `--option=value`, which some shells pass as one word and others as three."""
+    parts: list[str] = []
     for word in words:
         option, equals, value = word.partition("=")
-        parted += [option, value] if equals and option.startswith("--") else [word]
-    *before, incomplete = parted or [""]
-    if incomplete == "=":
-        return _Line(tuple(before), "")
+        parts += [option, value] if equals and option.startswith("--") else [word]
+    *before, incomplete = parts or [""]
+    if incomplete in ("=", '""'):
+        incomplete = ""
     return _Line(tuple(word for word in before if word != "="), incomplete)
 
 
 def _flat(text: str) -> str:
-    """Keep a value from looking like two, or like a line of the form itself."""
-    return re.sub("[\t\n\r]", " ", text).lstrip("\x1f")
+    """Keep a value on one line and in one column."""
+    return re.sub("[\t\n\r]", " ", text)

@@ -1,4 +1,4 @@
-"""A command that cannot be carried out: its exit code, and why."""
+"""A command that failed: its exit code, and why."""
 
 import errno
 from dataclasses import dataclass
@@ -19,44 +19,48 @@ from weft.findings import Finding
 
 
 class Exit(IntEnum):
-    """The outcome of a command, as the shell sees it."""
+    """The exit code of a command."""
 
     DONE = 0
-    #: The thing asked about failed: a package has findings, a run failed, a replay differs.
+    #: A package has errors, a run failed, or a replay differs from the recorded run.
     FAILED = 1
-    #: The command was not given as it can be understood.
+    #: The command line could not be understood.
     USAGE = 2
-    #: Something about this machine is in the way; `weft doctor` can tell what.
+    #: A problem with this machine or its settings; `weft doctor` finds it.
     SETUP = 3
-    #: A run waits for a person, and there is none to ask.
+    #: A run waits for a person, and stdin is not a terminal.
     WAITING = 4
     NOT_FOUND = 6
-    #: What is to be made is already there, or is not what it was.
+    #: The target already exists, or was changed by someone else.
     CONFLICT = 7
-    #: An error in Weft itself.
+    #: A bug in Weft.
     BUG = 70
     #: Stopped with Ctrl-C.
     INTERRUPTED = 130
+    #: Stopped by SIGTERM.
+    TERMINATED = 143
 
 
 def code_of(exit_code: Exit) -> str:
-    """Return the code of the message that goes with an exit code; `weft explain` knows it."""
+    """Return the code of the message that belongs to an exit code; `weft explain` knows it."""
     return f"CLI{exit_code:03}"
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a command ends without having done what was asked."""
+    """Why a command failed."""
 
     exit: Exit
     message: str
     cause: tuple[str, ...] = ()
     hint: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
-    #: The run that stopped, where it is one.
+    #: The run that stopped, if there is one.
     run: str = ""
-    #: The command that says more; where none is given, the one that explains the code.
+    #: The command that says more; by default the one that explains the code.
     more: str = ""
+    #: Whether events were printed before, one JSON document per line.
+    after_events: bool = False
 
     @property
     def code(self) -> str:
@@ -73,27 +77,27 @@ class CommandFailed(WeftError):
 
 
 def usage(message: str, *hint: str) -> CommandFailed:
-    """Refuse a request that was not made as it can be understood."""
+    """Return the failure of a command line that cannot be understood."""
     return CommandFailed(Failure(Exit.USAGE, message, hint=hint))
 
 
 def not_found(message: str, *hint: str) -> CommandFailed:
-    """Say that what was named is not there."""
+    """Return the failure of a command that names something that does not exist."""
     return CommandFailed(Failure(Exit.NOT_FOUND, message, hint=hint))
 
 
 def conflict(message: str, *hint: str) -> CommandFailed:
-    """Say that something else is already there."""
+    """Return the failure of a command whose target already exists."""
     return CommandFailed(Failure(Exit.CONFLICT, message, hint=hint))
 
 
 def setup(message: str, *hint: str, cause: tuple[str, ...] = ()) -> CommandFailed:
-    """Say that something about this machine is in the way."""
+    """Return the failure of a command that this machine or its settings prevent."""
     return CommandFailed(Failure(Exit.SETUP, message, cause=cause, hint=hint))
 
 
 def failure_of(error: WeftError | OSError) -> Failure:
-    """Return what an exception of the layers below means for the command."""
+    """Return the failure that an exception of a lower layer means for the command."""
     match error:
         case CommandFailed():
             return error.failure
@@ -102,7 +106,7 @@ def failure_of(error: WeftError | OSError) -> Failure:
         case UsageError():
             return Failure(Exit.USAGE, str(error), hint=(error.hint,) if error.hint else ())
         case RetrievalError(hint=str(hint)):
-            # What may be better next time is not for the one who asks to change.
+            # The caller cannot change what may work at the next attempt.
             outcome = Exit.SETUP if error.retryable else Exit.USAGE
             return Failure(outcome, str(error), hint=(hint,))
         case CheckFailed() if error.findings:
@@ -110,36 +114,36 @@ def failure_of(error: WeftError | OSError) -> Failure:
         case DeclarationError() if error.findings:
             return Failure(Exit.FAILED, str(error), findings=error.findings)
         case OSError():
-            return Failure(Exit.SETUP, refusal(error), hint=(remedy(error) or _LAST_RESORT,))
+            return Failure(Exit.SETUP, os_error_text(error), hint=(remedy(error) or _DOCTOR,))
         case _:
-            behind = error.__cause__
-            hint = remedy(behind) if isinstance(behind, OSError) else ""
-            return Failure(Exit.SETUP, str(error), hint=(hint or _LAST_RESORT,))
+            cause = error.__cause__
+            hint = remedy(cause) if isinstance(cause, OSError) else ""
+            return Failure(Exit.SETUP, str(error), hint=(hint or _DOCTOR,))
 
 
-def refusal(error: OSError) -> str:
-    """Say what the operating system refused."""
+def os_error_text(error: OSError) -> str:
+    """Return what the operating system refused."""
     reason = (error.strerror or type(error).__name__).lower()
-    return f"{error.filename} cannot be used: {reason}" if error.filename else reason
+    return f"cannot use {error.filename}: {reason}" if error.filename else reason
 
 
 def remedy(error: OSError) -> str:
-    """Say what to do about what the operating system refused, or nothing if that is not known."""
+    """Return what to do about an error of the operating system; empty if that is unknown."""
     if isinstance(error, PermissionError) and error.filename:
         path = Path(str(error.filename))
-        return f"see who may do that: ls -ld {quote(str(path.parent))} {quote(str(path))}"
+        return f"check the permissions: ls -ld {quote(str(path.parent))} {quote(str(path))}"
     return _REMEDIES.get(error.errno or 0, "")
 
 
-_LAST_RESORT: Final = "look at the setup: weft doctor"
+_DOCTOR: Final = "check the setup: weft doctor"
 
 _REMEDIES: Final = {
-    errno.ENOENT: "look at the spelling of the path; something in it is not there",
-    errno.ENOTDIR: "look at the path; a part of it is a file and no folder",
-    errno.EEXIST: "look at the path; something else is already there",
-    errno.EISDIR: "look at the path; it leads to a folder and no file",
-    errno.ENOSPC: "make room on the disk",
-    errno.EROFS: "choose a place that can be written to",
+    errno.ENOENT: "check the path: a part of it does not exist",
+    errno.ENOTDIR: "check the path: a part of it is a file, not a folder",
+    errno.EEXIST: "check the path: it already exists",
+    errno.EISDIR: "check the path: it is a folder, not a file",
+    errno.ENOSPC: "free some disk space",
+    errno.EROFS: "choose a path on a writable file system",
     errno.ENAMETOOLONG: "choose a shorter name",
-    errno.ELOOP: "look at the links in the path; they lead in a circle",
+    errno.ELOOP: "check the symbolic links in the path: they form a loop",
 }

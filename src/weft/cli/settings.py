@@ -1,4 +1,4 @@
-"""The settings of one command: its global options, joined with what the environment says."""
+"""The settings of one command: its global options and the environment."""
 
 import os
 import sys
@@ -10,24 +10,24 @@ from typing import Final, TextIO
 from weft.cli.failure import not_found, setup, usage
 from weft.environment import read_environment
 
-#: The folder that makes a folder a workspace.
+#: The folder inside a workspace that holds its packages.
 PACKAGES: Final = "workflows"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What holds for every command."""
+    """The settings of every command."""
 
-    #: The folder whose packages the commands work on, as seen from the current folder.
+    #: The folder that contains `workflows`, relative to the current folder.
     workspace: Path = Path()
     json: bool = False
     quiet: bool = False
     verbose: bool = False
-    #: Whether a person looks at stdout, and whether colour may be used there and on stderr.
+    #: Whether stdout is a terminal, and whether stdout and stderr have colour.
     terminal: bool = False
     color: bool = False
     error_color: bool = False
-    #: How wide text may run where a person reads it.
+    #: The width of the terminal.
     columns: int = 80
 
 
@@ -39,11 +39,11 @@ def read_settings(
     verbose: bool = False,
     no_color: bool = False,
 ) -> Settings:
-    """Join the global options with what the environment says."""
+    """Return the settings from the global options and the environment."""
     if quiet and verbose:
-        raise usage("--quiet and --verbose contradict each other", "keep one of them")
+        raise usage("--quiet and --verbose exclude each other", "keep one of them")
     if workspace is not None and not workspace.is_dir():
-        make = f"make one: weft init {quote(str(workspace))}"
+        make = f"create one: weft init {quote(str(workspace))}"
         raise not_found(
             f"the workspace {workspace} is not a folder",
             f"name the folder that contains {PACKAGES}" if workspace.exists() else make,
@@ -62,33 +62,27 @@ def read_settings(
 
 
 def current_folder() -> Path:
-    """Return the folder the command was given in, which may have been removed since."""
+    """Return the current folder, which may have been deleted."""
     try:
         return Path.cwd()
     except FileNotFoundError as error:
-        fact = "the current folder no longer exists"
-        raise setup(fact, "go to one that does: cd ~") from error
+        raise setup("the current folder no longer exists", "change to another: cd ~") from error
 
 
 def fallback_settings(*, json: bool) -> Settings:
-    """Return settings for telling that the real ones could not be read."""
+    """Return the settings for reporting a failure."""
     colorful = color_is_welcome() and sys.stderr.isatty()
     return Settings(json=json, error_color=colorful, columns=_columns(sys.stderr))
 
 
-def library_completes() -> bool:
-    """Tell whether a script asks for completion in the longer form only the library answers."""
-    return "CYCLOPTS_COMPLETION_WORDS" in read_environment()
-
-
 def color_is_welcome() -> bool:
-    """Tell whether the environment allows colour: NO_COLOR and dumb terminals do not."""
+    """Tell whether the environment allows colour: NO_COLOR and TERM=dumb do not."""
     environment = read_environment()
     return not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
 
 
 def _columns(stream: TextIO) -> int:
-    """Return the width of the terminal, or of a usual one where there is none; 100 reads best."""
+    """Return the width of the terminal, at most 100; 80 without a terminal."""
     try:
         return min(os.get_terminal_size(stream.fileno()).columns or 80, 100)
     except OSError:
@@ -96,9 +90,9 @@ def _columns(stream: TextIO) -> int:
 
 
 def nearest_workspace(start: Path) -> Path:
-    """Find the nearest folder upward that holds `workflows`, else stay where we are.
+    """Return the nearest folder upward that contains `workflows`, or the current folder.
 
-    The answer is relative, so that the paths in findings stay short and can be opened.
+    The path is relative, so that the paths in findings are short and can be opened.
     """
     for steps, folder in enumerate((start, *start.parents)):
         if _is_folder(folder / PACKAGES):
@@ -107,7 +101,7 @@ def nearest_workspace(start: Path) -> Path:
 
 
 def _is_folder(path: Path) -> bool:
-    """Tell whether a folder is there; one that may not be looked at is as good as none."""
+    """Tell whether a folder exists and is accessible."""
     try:
         return path.is_dir()
     except PermissionError:

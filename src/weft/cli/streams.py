@@ -1,43 +1,131 @@
-"""Where output goes: results to stdout, everything else to stderr, colour only for a person."""
+"""Text for terminals, and the streams it is printed to: results to stdout, the rest to stderr."""
 
+import json
 import os
+import re
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 from shlex import quote
 from textwrap import fill
 from typing import Any, Final, TextIO, TypeAlias, cast
+from unicodedata import combining, east_asian_width
 
 from weft.cli.failure import CommandFailed, Exit, Failure, not_found, usage
 from weft.cli.settings import Settings
-from weft.cli.text import clean, padded, shortened, width
+from weft.findings import Json
 
-#: Gives a text a style of rich, or leaves it as it is where colour is not wanted.
+#: Characters that move the cursor, change colours or the direction of writing.
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+_CUT: Final = "..."
+
+#: The least width to which text is wrapped or cut.
+_LEAST: Final = 16
+
+
+def width(text: str) -> int:
+    """Count the columns a text takes on a terminal."""
+    return sum(2 if east_asian_width(char) in "WF" else not combining(char) for char in text)
+
+
+def padded(text: str, columns: int) -> str:
+    """Fill a text up with spaces."""
+    return text + " " * (columns - width(text))
+
+
+def shortened(text: str, columns: int) -> str:
+    """Cut a text to a number of columns; it ends with three dots if it was cut."""
+    if width(text) <= columns:
+        return text
+    room = max(columns - len(_CUT), 1)
+    ends = accumulate(width(char) for char in text)
+    return text[: sum(end <= room for end in ends)] + _CUT
+
+
+def folded(text: str, columns: int, *, most: int = 3) -> list[str]:
+    """Wrap a line between words, and cut it after `most` lines.
+
+    The lines after the first have a deeper margin.
+    """
+    margin = len(text) - len(text.lstrip(" "))
+    indent = " " * (margin + 2)
+    lines: list[str] = []
+    current = " " * margin
+    words = text.split()
+    for number, word in enumerate(words):
+        longer = current + word if current.isspace() or not current else f"{current} {word}"
+        if width(longer) <= max(columns, _LEAST) or current.isspace() or not current:
+            current = longer
+            continue
+        if len(lines) == most - 1:
+            return [*lines, shortened(" ".join((current, *words[number:])), max(columns, _LEAST))]
+        lines.append(current)
+        current = indent + word
+    return [shortened(line, max(columns, _LEAST)) for line in (*lines, current)]
+
+
+def clean(text: str) -> str:
+    """Escape control characters, so that the text of a file cannot control the terminal."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def clean_lines(text: str) -> str:
+    """Escape control characters in text of several lines, and keep the lines."""
+    return "\n".join(clean(line.expandtabs(4)) for line in text.replace("\r\n", "\n").split("\n"))
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 file, 2 files."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def at_time(milliseconds: int, form: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """Return a time in the local time zone."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).astimezone().strftime(form)
+
+
+def value_text(value: Json) -> str:
+    """Return a value as JSON in one line."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def json_or_text(text: str) -> Json:
+    """Return the value of a text that may be JSON."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+#: Applies a style of rich to a text, or returns it unchanged where colour is off.
 Paint: TypeAlias = Callable[[str, str], str]
 
 
-#: The width of a file or pipe: it has none.
+#: The width of a file or pipe, which has no limit.
 _ENDLESS: Final = 1000
 
 
 class OutputLost(CommandFailed):
-    """Results could not be written out, as on a full disk: they cannot tell so themselves."""
+    """Results could not be written, for example because the disk is full."""
 
     def __init__(self, error: OSError) -> None:
         reason = (error.strerror or type(error).__name__).lower()
-        super().__init__(Failure(Exit.SETUP, f"the output cannot be written: {reason}"))
+        super().__init__(Failure(Exit.SETUP, f"cannot write the output: {reason}"))
 
 
 def plain(text: str, style: str) -> str:  # noqa: ARG001 - the signature of every Paint
-    """Paint nothing."""
+    """Return a text without colour."""
     return clean(text)
 
 
 def colored(text: str, style: str) -> str:
-    """Paint for a terminal."""
-    # Deferred: piped output, which is most of it, never needs it.
+    """Return a text with colour for a terminal."""
+    # Deferred: piped output does not need it.
     from rich.color import ColorSystem  # noqa: PLC0415
     from rich.style import Style  # noqa: PLC0415
 
@@ -46,48 +134,48 @@ def colored(text: str, style: str) -> str:
 
 @dataclass(frozen=True)
 class Streams:
-    """The two streams of a command and how it may use them."""
+    """The two streams of a command, and how text is printed to them."""
 
     settings: Settings = Settings()  # noqa: RUF009 - frozen, so it can be shared
 
     @property
     def paint(self) -> Paint:
-        """How results are painted."""
+        """The function that colours results."""
         return colored if self.settings.color else plain
 
     @property
     def paint_error(self) -> Paint:
-        """How errors are painted."""
+        """The function that colours errors."""
         return colored if self.settings.error_color else plain
 
     @property
     def columns(self) -> int:
-        """How wide a line of results may be before it is broken."""
+        """The greatest width of a line of results."""
         return self.settings.columns if self.settings.terminal else _ENDLESS
 
     @property
     def error_columns(self) -> int:
-        """How wide a line of errors may be before it is broken."""
+        """The greatest width of a line of errors."""
         return self.settings.columns if sys.stderr.isatty() else _ENDLESS
 
     def result(self, text: str) -> None:
-        """Print a part of what was asked for."""
+        """Print a part of the result."""
         _write(results(), text)
 
     def part(self, text: str) -> None:
-        """Print a piece of a line at once, as it is spoken."""
+        """Print a piece of a line immediately, as a model streams it."""
         _write(results(), text, end="")
         finish()
 
     def note(self, text: str) -> None:
-        """Print what was done or may be done next; programs and the quiet see nothing."""
+        """Print what was done or what to do next; nothing with --json or --quiet."""
         if not (self.settings.quiet or self.settings.json):
             _write(sys.stderr, text)
 
     def status(self, text: str) -> None:
-        """Show on a terminal how far something has come, in place of what was shown before.
+        """Show progress on a terminal, in place of the progress shown before.
 
-        Nothing takes the line away again; whoever prints something else does that first.
+        The line stays: clear it with an empty text before printing anything else.
         """
         if sys.stderr.isatty() and not (self.settings.quiet or self.settings.json):
             room = self.settings.columns - 1
@@ -98,33 +186,50 @@ class Streams:
             sys.stderr.flush()
 
     def detail(self, text: str) -> None:
-        """Print what is wanted only with --verbose."""
+        """Print a detail, only with --verbose."""
         if self.settings.verbose:
             _write(sys.stderr, text)
 
     def problem(self, text: str) -> None:
-        """Print an error, which even the quiet want to see."""
+        """Print an error, even with --quiet."""
         _write(sys.stderr, text)
 
     def prose(self, text: str) -> str:
-        """Return a paragraph, broken into lines for a person, whole for a program."""
+        """Return a paragraph, wrapped for a person, in one line for a program."""
         return fill(text, self.settings.columns) if self.settings.terminal else text
 
-    def rows(self, rows: Sequence[tuple[str, ...]]) -> None:
-        """Print rows in columns for a person, with tabs between them for a program."""
+    def rows(
+        self,
+        rows: Sequence[tuple[str, ...]],
+        *,
+        styles: Mapping[str, str] | None = None,
+        columns: int | None = None,
+        least_last: int = _LEAST,
+    ) -> None:
+        """Print rows in columns for a person, with tabs between cells for a program.
+
+        `styles` colours cells by their text. With `columns`, the last cell of a row is cut to that
+        width, but not below `least_last`.
+        """
         cleaned = [tuple(clean(cell) for cell in row) for row in rows]
         if not self.settings.terminal:
             for row in cleaned:
                 self.result("\t".join(row))
             return
         widths = [max(width(cell) for cell in column) for column in zip(*cleaned, strict=True)]
+        room = None if columns is None else max(columns - sum(widths[:-1]) - 2 * len(widths) + 2, 0)
         for row in cleaned:
-            cells = [padded(cell, columns) for cell, columns in zip(row, widths, strict=True)]
+            last = row[-1] if room is None else shortened(row[-1], max(room, least_last))
+            padding = [" " * (most - width(cell)) for cell, most in zip(row, widths, strict=True)]
+            cells = [
+                (self.paint(cell, styles[cell]) if styles and cell in styles else cell) + space
+                for cell, space in zip((*row[:-1], last), padding, strict=True)
+            ]
             self.result("  ".join(cells).rstrip())
 
 
 def prepare() -> None:
-    """Make sure that there are streams and that any text can be printed, escaped if need be."""
+    """Ensure that both streams exist and can print any text, escaped if necessary."""
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] - closed by the caller
         sys.stdout = _nowhere()
     if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]
@@ -136,7 +241,7 @@ def prepare() -> None:
 
 
 def finish() -> None:
-    """Push out what is still held back, so that a full disk is noticed here and not at exit."""
+    """Flush both streams, so that a full disk is noticed here and not at exit."""
     for stream in (results(), sys.stderr):
         try:
             stream.flush()
@@ -145,7 +250,7 @@ def finish() -> None:
 
 
 def silence(stream: TextIO) -> None:
-    """Send the rest of a stream nowhere, so that closing it at exit cannot fail as well."""
+    """Discard further output of a stream, so that closing it at exit cannot fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
@@ -163,28 +268,28 @@ def _write(stream: TextIO, text: str, end: str = "\n") -> None:
 
 
 def _lose(stream: TextIO, error: OSError) -> None:
-    """Give a stream up; only results that are lost without anybody having asked for it are told.
+    """Discard a stream after an error, and report lost results.
 
-    A reader that has had enough is no error: the exit code still tells all. And where not even
-    errors can be printed, there is nobody left to tell.
+    A closed pipe is not an error: the reader has read enough. An error stream that fails cannot
+    be reported.
     """
     silence(stream)
     if stream is results() and not isinstance(error, BrokenPipeError):
         raise OutputLost(error) from error
 
 
-#: The stream that results go to while a host is open; nothing where `sys.stdout` is still it.
+#: The stream of results while a host is open; empty while that is `sys.stdout`.
 _KEPT: Final[list[TextIO]] = []
 
 
 def results() -> TextIO:
-    """Return the stream that results of a command are written to."""
+    """Return the stream for results."""
     return _KEPT[0] if _KEPT else sys.stdout
 
 
 @contextmanager
 def output_kept() -> Generator[None]:
-    """Keep the output stream to ourselves: meanwhile `sys.stdout` writes to the error stream."""
+    """Reserve stdout for results: `sys.stdout` writes to stderr meanwhile."""
     if _KEPT:
         yield
         return
@@ -199,7 +304,7 @@ def output_kept() -> Generator[None]:
 
 
 class _Aside:
-    """Looks like the output stream, so that `input` edits lines, and writes to the error stream."""
+    """Looks like stdout, so that `input` edits lines, but writes to stderr."""
 
     def __init__(self, real: TextIO) -> None:
         self._real = real
@@ -208,12 +313,12 @@ class _Aside:
         return getattr(self._real if name in _LOOK else sys.stderr, name)
 
 
-#: What tells where a stream leads, and how text is written there.
+#: The attributes that describe a stream.
 _LOOK: Final = frozenset({"fileno", "isatty", "encoding", "errors"})
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
+    """Write a text file atomically."""
     # Deferred: most commands write no file.
     from weft.packages.archive.staging import replace_files  # noqa: PLC0415
 
@@ -222,12 +327,12 @@ def write_file(path: Path, text: str) -> None:
 
 
 def require_file_path(path: Path, *, example: str) -> None:
-    """Refuse the name of a folder where that of a file is wanted, and one in no folder."""
+    """Refuse the path of a folder, and a path whose folder does not exist."""
     if path.is_dir():
         raise usage(f"{path} is a folder", f"name a file in it, such as {path / example}")
     if path.parent.exists() and not path.parent.is_dir():
-        raise usage(f"{path.parent} is a file, so nothing can be in it", "name another place")
+        raise usage(f"{path.parent} is a file, not a folder", "name another path")
     if not path.parent.exists():
-        # Not made unasked: it is more often misspelt than missing.
-        hint = f"make it: mkdir -p {quote(str(path.parent))}"
-        raise not_found(f"there is no folder {path.parent}", hint)
+        # Not created: it is more often misspelt than missing.
+        hint = f"create it: mkdir -p {quote(str(path.parent))}"
+        raise not_found(f"the folder {path.parent} does not exist", hint)

@@ -91,7 +91,7 @@ def test_foreign_items_are_counted_and_not_named(story):
     assert given.foreign == 1
     assert given.items == (ArtifactRef("", "Hint"),)
     page = page_of(story)
-    assert "         1 item dropped that the agent may not see\n" in page
+    assert "         dropped 1 item that the agent may not see\n" in page
     assert "elsewhere" not in page
 
 
@@ -105,7 +105,7 @@ def test_a_failed_turn_and_what_it_leaves(story):
     page = page_of(story)
     _, verdict = named(story, "Verdict")
     assert f"     not delivered to Critic.0: the turn failed ({verdict})" in page
-    assert "     components are told that the turn failed: done" in page
+    assert "     components are notified of the failed turn: done" in page
 
 
 def test_the_board_beside_its_turns(story):
@@ -130,7 +130,7 @@ def test_skipped_blocked_and_deferred(notes):
     (note,) = blocked.inputs
     told = f"blocked: by Gate.before_schedule ({short_id(note.id)})"
     assert f"     not delivered to Guard.0: {told}\n" in page
-    assert "     put off until " in page
+    assert "     deferred until " in page
 
 
 def test_what_waits_and_for_what(notes):
@@ -168,7 +168,7 @@ def test_a_run_that_collects_for_all():
     assert turn.board is not None
     assert [it.type for it in turn.board.inputs] == ["Verdict", "Verdict"]
     page = page_of(played)
-    assert "  collects for Archive.0 beyond correlations\n" in page
+    assert "  collects artifacts of all correlations for Archive.0\n" in page
     told = f"user:ada publishes Verdict {short_id(board.arrived[0].id)}"
     assert f"  from another run: {told}, for Archive.0\n" in page
     assert check_replay(played.workflow, played.run, played.events) == []

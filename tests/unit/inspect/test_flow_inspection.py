@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from pydantic_core import from_json, to_json, to_jsonable_python
 
 from support.flow_play import FlowPlay, flow_spec, step, variable, work
-from weft.cli.pages.event_lines import summary
+from weft.cli.pages.events import summary
 from weft.cli.pages.inspect import run_page, turn_page
 from weft.cli.streams import Streams
 from weft.context.step_context import AssembledContextBuilder, recorded
@@ -118,7 +118,7 @@ def test_branches_and_loops_say_where_they_led():
 def test_a_loop_that_gives_up():
     loop = Repeat(name="L", until="done", steps=(step("N"),), max_iterations=2)
     play = FlowPlay(flow_spec(Flow(steps=(loop,)), done=variable("bool", default=False)))
-    assert lines(play, Branched)[-1] == "loop L: max_iterations reached, goes on"
+    assert lines(play, Branched)[-1] == "loop L: max_iterations reached, continues"
 
 
 def forked(**fails):

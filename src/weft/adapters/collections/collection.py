@@ -262,7 +262,7 @@ class EmbeddedCollection:
         return RetrievalError(
             f"the embedder gives vectors of {found} numbers, and collection {name} has those of "
             f"{expected}: it is another model of the same name",
-            hint=f"remove it and add its sources again: weft collection remove {name}",
+            hint=f"remove it and add its sources again: weft collection delete {name}",
         )
 
     async def _embed(

@@ -181,5 +181,5 @@ def collection_error(error: OSError | sqlite3.Error | UnusableFile, name: str) -
     failure = explain(error) if isinstance(error, sqlite3.Error) else error
     hint = failure.remedy
     if failure.damaged or not hint:
-        hint = f"remove it and add its sources again: weft collection remove {name}"
+        hint = f"remove it and add its sources again: weft collection delete {name}"
     return RetrievalError(f"collection {name}: {failure}", hint=hint, retryable=failure.retryable)

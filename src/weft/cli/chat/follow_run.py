@@ -3,26 +3,33 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
 from pydantic_core import to_jsonable_python
 
 from weft.app.folders import LOCAL
-from weft.cli.chat.conversation import AtTerminal, Session, converse, view_for
+from weft.cli.chat.conversation import (
+    AtTerminal,
+    Session,
+    Subscription,
+    converse,
+    subscribed,
+    view_for,
+)
 from weft.cli.chat.human_model import HumanModel
-from weft.cli.chat.person import Person, UserLeft, stdin_is_terminal, with_person
-from weft.cli.chat.slash_commands import run_command
-from weft.cli.chat.subscription import Subscription, subscribed
-from weft.cli.failure import Exit, failure_of
-from weft.cli.formats.documents import document_line, failure_data
-from weft.cli.hosting import answer_schemas, hosted
-from weft.cli.pages.board import waiting_text
+from weft.cli.chat.person import Person, UserLeft, run_command, stdin_is_terminal, with_person
+from weft.cli.failure import CommandFailed, Exit, failure_of
+from weft.cli.hosting import hosted
+from weft.cli.pages.board import pending_text
 from weft.cli.pages.inspect import run_page
-from weft.cli.pages.runs import print_outcome, print_status
-from weft.cli.text import clean
+from weft.cli.pages.runs import RunOutcome, RunStatus
+from weft.cli.results import Hidden, Result, document
+from weft.cli.streams import Streams, clean
 from weft.engine.events import Event
 from weft.errors import WeftError
+from weft.findings import Json
 from weft.inspect.board import waiting
 from weft.inspect.flow import failed_turn, shown_values
 from weft.inspect.run import inspect_run
@@ -30,18 +37,18 @@ from weft.ports.model import ModelRequest
 from weft.runtime.host import Host
 from weft.runtime.signals import Stop
 
-#: How many of the artifacts that wait are named.
-_MOST_WAITING: Final = 5
+#: At most so many pending deliveries are printed.
+_MAX_PENDING: Final = 5
 
 
 @asynccontextmanager
 async def interactive_host(session: Session, person: Person, seed: int) -> AsyncGenerator[Host]:
-    """Open a host on which the person may also answer for models."""
+    """Open a host on which the person may answer in place of models."""
 
     async def command(text: str) -> None:
         match await run_command(text, session.streams, partial(print_run, host, session)):
             case "stop":
-                # What is stopped is the very call that is being answered here.
+                # This stops the very call that is being answered here.
                 await host.deliver(session.run, Stop(), scope=LOCAL)
                 await asyncio.Event().wait()
             case "quit":
@@ -49,15 +56,15 @@ async def interactive_host(session: Session, person: Person, seed: int) -> Async
             case "again":
                 pass
 
-    replied = -1  # What was written when the person answered last; that answer comes next.
+    replied = -1  # The last event when the person answered; the answer is the next event.
 
     async def ready(request: ModelRequest) -> None:
-        # The key ends with the number of the event that let the agent speak.
+        # The key ends with the number of the event that started the call.
         await session.until_printed(max(int(request.key.rpartition(":")[2]), replied + 1))
 
     async def answered(_request: ModelRequest) -> None:
         nonlocal replied
-        # Not what is printed: that may be behind, and then another event would pass for the answer.
+        # Not `session.printed`, which may be behind: another event would pass for the answer.
         replied = (await host.run(session.run, scope=LOCAL)).seq
 
     model = HumanModel(person.line, session.streams, command, ready, answered)
@@ -67,91 +74,113 @@ async def interactive_host(session: Session, person: Person, seed: int) -> Async
 
 
 async def print_run(host: Host, session: Session) -> None:
-    """Print what is known of the run."""
+    """Print the inspection of the run."""
     workflow = await host.workflow(session.run, scope=LOCAL)
-    inspection = inspect_run(workflow, session.run, await _events(host, session))
+    inspection = inspect_run(workflow, session.run, await recorded_events(host, session.run))
     if session.streams.settings.json:
-        session.streams.result(document_line({"inspection": to_jsonable_python(inspection)}))
+        data = {"inspection": to_jsonable_python(inspection)}
+        session.streams.result(document(data, line=True))
     else:
         session.streams.result(run_page(inspection, session.streams))
 
 
-async def _events(host: Host, session: Session) -> list[Event]:
-    found = [it async for it in host.events(session.run, scope=LOCAL)]
-    return [it for it in found if isinstance(it, Event)]
+async def recorded_events(host: Host, run: str) -> list[Event]:
+    """Return the events of a run."""
+    items = [item async for item in host.events(run, scope=LOCAL)]
+    return [item for item in items if isinstance(item, Event)]
 
 
-async def follow_run(host: Host, session: Session, person: Person) -> Exit:
-    """Show what happens and ask what is asked, to the end or until no one can be asked."""
-    async with subscribed(host, session.run, after=session.printed) as news:
-        return await follow_from(host, session, person, news)
-
-
-async def follow_from(host: Host, session: Session, person: Person, news: Subscription) -> Exit:
-    """Do the same for whoever has begun to follow before."""
+async def follow_run(
+    host: Host, session: Session, person: Person, news: Subscription | None = None
+) -> Result:
+    """Show events and answer requests until the run ends, or until nobody can be asked."""
+    if news is None:
+        async with subscribed(host, session.run, after=session.printed) as subscription:
+            return await follow_run(host, session, person, subscription)
     streams = session.streams
     state = await host.state(session.run, scope=LOCAL)
     workflow = await host.workflow(session.run, scope=LOCAL)
-    there = stdin_is_terminal() and not streams.settings.json
-    answering = AtTerminal(person, streams, workflow) if there else None
+    is_asked = stdin_is_terminal() and not streams.settings.json
+    answering = AtTerminal(person, streams, workflow) if is_asked else None
     view = view_for(session, workflow, model=state.model)
     row = await converse(host, session, news, view, answering)
     if workflow.compiled.board is not None:
-        await host.quiet()  # What is collected beyond its correlation is work of other runs.
-        await _note_waiting(host, session)
-    asks = await host.requests(scope=LOCAL, run=row.run)
-    schemas = await answer_schemas(host, asks)
+        await host.quiet()  # Artifacts collected beyond their correlation are work of other runs.
+        await _note_pending(host, session)
     values = shown_values(workflow, await host.state(session.run, scope=LOCAL))
     failed = values is not None and row.outcome == "failed"
-    turn = failed_turn(await _events(host, session), row.reason) if failed else 0
-    return print_outcome(streams, session.location, row, asks, schemas, values, turn)
+    turn = failed_turn(await recorded_events(host, session.run), row.reason) if failed else 0
+    return await RunOutcome.read(
+        host, session.run, session.location, values=values, failed_turn=turn
+    )
 
 
-async def _note_waiting(host: Host, session: Session) -> None:
-    """Say what is on a board and has not woken anybody yet."""
+async def _note_pending(host: Host, session: Session) -> None:
+    """Print which artifacts on a board have not woken an agent yet."""
     board = (await host.state(session.run, scope=LOCAL)).board
     found = list(waiting(board)) if board is not None else []
-    for it in found[:_MOST_WAITING]:
-        session.streams.note(clean(waiting_text(it)))
-    if len(found) > _MOST_WAITING:
-        session.streams.note(f"... and {len(found) - _MOST_WAITING} more that wait")
+    for record in found[:_MAX_PENDING]:
+        session.streams.note(clean(pending_text(record)))
+    if len(found) > _MAX_PENDING:
+        session.streams.note(f"... and {len(found) - _MAX_PENDING} more pending deliveries")
 
 
-def run_session(session: Session, work: Callable[[Person], Coroutine[Any, Any, Exit]]) -> Exit:
-    """Carry work on a run out, and say how to go on with the run when the person leaves it."""
+@dataclass(frozen=True)
+class RunLeft(Result):
+    """A run that the person left; `status` is its last line for a program."""
+
+    is_last_line = True
+
+    status: Hidden[RunStatus | None]
+    run: Hidden[str]
+    command: Hidden[str]
+    outcome: Hidden[Exit]
+
+    @property
+    def exit(self) -> Exit:
+        """The exit code of the command."""
+        return self.outcome
+
+    def content(self) -> dict[str, Json]:
+        """Return the run as it was left; nothing after Ctrl-C, which may not wait for it."""
+        return self.status.content() if self.status else {}
+
+    def show(self, streams: Streams) -> None:
+        """Print the command that continues the run."""
+        streams.note("")
+        streams.note(f"left run {self.run}; all recorded events are kept")
+        streams.note(f"  continue: {self.command}")
+
+
+def run_session(session: Session, work: Callable[[Person], Coroutine[Any, Any, Result]]) -> Result:
+    """Perform work on a run; if the person leaves, the result is how to continue the run."""
     try:
         return with_person(work)
     except UserLeft as left:
         if not session.run:
             raise KeyboardInterrupt from None
-        _print_how_to_continue(session)
-        if left.how == "interrupt":
-            return Exit.INTERRUPTED
-        if session.streams.settings.json:
-            asyncio.run(_print_as_left(session))
-        # Whoever is there chose to leave a question; lines that are used up leave it unanswered.
-        return Exit.DONE if session.asking and stdin_is_terminal() else Exit.WAITING
+        return _run_left(session, left)
     except WeftError as error:
         if not (session.streams.settings.json and session.run):
             raise
-        # Events were printed a line each, so this is one as well.
-        failure = failure_of(error)
-        session.streams.result(document_line({"error": failure_data(failure)}))
-        return failure.exit
+        raise CommandFailed(replace(failure_of(error), after_events=True)) from error
 
 
-async def _print_as_left(session: Session) -> None:
-    """Print the run that a program has nothing more to say to."""
+def _run_left(session: Session, left: UserLeft) -> RunLeft:
+    verb = session.command or ("chat --run" if session.asking else "runs resume")
+    command = f"weft {verb} {session.run}{session.location.options}"
+    status: RunStatus | None = None
+    if left.how == "end":
+        # A person at a terminal chose to leave a request; the end of a pipe leaves it open.
+        chosen = session.asking and stdin_is_terminal()
+        outcome = Exit.DONE if chosen else Exit.WAITING
+        if session.streams.settings.json:
+            status = asyncio.run(_read_status(session))
+    else:
+        outcome = Exit.TERMINATED if left.how == "terminate" else Exit.INTERRUPTED
+    return RunLeft(status, session.run, command, outcome)
+
+
+async def _read_status(session: Session) -> RunStatus:
     async with hosted(session.location, reading=True) as host:
-        row = await host.run(session.run, scope=LOCAL)
-        asks = await host.requests(scope=LOCAL, run=session.run)
-        schemas = await answer_schemas(host, asks)
-    print_status(session.streams, session.location, row, asks, schemas)
-
-
-def _print_how_to_continue(session: Session) -> None:
-    streams, run = session.streams, session.run
-    command = session.command or ("chat --run" if session.asking else "runs resume")
-    streams.note("")
-    streams.note(f"left run {run}; all recorded events are kept")
-    streams.note(f"  continue: weft {command} {run}{session.location.options}")
+        return await RunStatus.read(host, session.run, session.location)

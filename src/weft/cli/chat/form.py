@@ -1,11 +1,11 @@
-"""Questions of UI tools as a form in the terminal, made from the schema of the answer."""
+"""Requests of UI tools as a form in the terminal, made from the schema of the answer."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, cast
 
-from weft.cli.text import clean, clean_lines
+from weft.cli.streams import clean, clean_lines
 from weft.findings import Json
 from weft.runtime.tools.forms import resolved, secret_fields
 
@@ -14,7 +14,7 @@ AskLine: TypeAlias = Callable[[str], Awaitable[str]]
 
 
 class AskField(Protocol):
-    """Asks for the value of a field; what is typed into a secret one is not shown."""
+    """Asks for the value of a field; a secret one is not shown while it is typed."""
 
     async def __call__(self, prompt: str, *, secret: bool) -> str: ...
 
@@ -22,24 +22,24 @@ class AskField(Protocol):
 #: Shows a line.
 Show: TypeAlias = Callable[[str], None]
 
-#: Says what does not fit in the whole answer, and in the field of a name; None if it does.
-Fault: TypeAlias = Callable[[Json], str | None]
-FieldFault: TypeAlias = Callable[[str, Json], str | None]
+#: Returns what is wrong with an answer, and with the value of a field; None if it is valid.
+Validate: TypeAlias = Callable[[Json], str | None]
+ValidateField: TypeAlias = Callable[[str, Json], str | None]
 
 _YES: Final = frozenset({"y", "yes", "true", "1"})
 _NO: Final = frozenset({"n", "no", "false", "0"})
 
 
-class _NotFitting(Exception):
-    """What was typed is not what was asked for; the text says what is."""
+class _Invalid(Exception):
+    """The typed value is invalid; the text says what is expected."""
 
 
-#: Stands for a value that may be left out and was.
+#: A value that was left out.
 _NOTHING: Final = object()
 
 
 def shown_payload(payload: Json) -> list[str]:
-    """Return what a UI tool shows, as lines."""
+    """Return the payload of a UI tool as lines."""
     if isinstance(payload, dict):
         parts = cast("dict[str, Json]", payload)
         return [line for name, value in parts.items() for line in _named(name, value)]
@@ -50,23 +50,23 @@ async def ask_form(
     schema: Mapping[str, Any] | None,
     ask: AskField,
     show: Show,
-    fault: Fault,
-    field_error: FieldFault,
+    error: Validate,
+    field_error: ValidateField,
 ) -> Json:
-    """Ask for an answer that fits a schema: for a field until it does, then for all if need be.
+    """Ask until the answer is valid: field by field, and again for all if the whole is not.
 
-    A line that begins with a brace is the whole answer, as JSON, unless it has secrets.
+    A first line that begins with a brace is the whole answer as JSON, unless it has secrets.
     """
     while True:
         answer = await _ask_once(schema or {}, ask, show, field_error)
-        wrong = fault(answer)
+        wrong = error(answer)
         if wrong is None:
             return answer
-        show(f"that does not fit: {clean(wrong)}")
+        show(f"invalid answer: {clean(wrong)}")
 
 
 async def _ask_once(
-    schema: Mapping[str, Any], ask: AskField, show: Show, field_error: FieldFault
+    schema: Mapping[str, Any], ask: AskField, show: Show, field_error: ValidateField
 ) -> Json:
     root = resolved(schema, schema)
     properties: Mapping[str, Any] = root.get("properties") or {}
@@ -84,7 +84,7 @@ async def _ask_once(
             show,
             required=name in required,
             whole=not answer and not secret,
-            fault=partial(field_error, name),
+            error=partial(field_error, name),
         )
         if isinstance(value, _Whole):
             return value.answer
@@ -94,7 +94,7 @@ async def _ask_once(
 
 
 class _Whole:
-    """The whole answer, given at once."""
+    """The whole answer, typed at once."""
 
     def __init__(self, answer: Json) -> None:
         self.answer = answer
@@ -108,8 +108,8 @@ async def _ask_value(
     *,
     required: bool,
     whole: bool = False,
-    fault: Fault | None = None,
-) -> Any:  # noqa: ANN401 - JSON, or that there is none
+    error: Validate | None = None,
+) -> Any:  # noqa: ANN401 - JSON, or _NOTHING
     choices: Sequence[Json] = schema.get("enum") or ()
     if schema.get("description"):
         show(clean(str(schema["description"])))
@@ -124,12 +124,12 @@ async def _ask_value(
             if not typed.strip() and ("default" in schema or not required):
                 return schema.get("default", _NOTHING)
             value = _value(typed, schema, choices)
-            wrong = fault(value) if fault else None
+            wrong = error(value) if error else None
             if wrong is None:
                 return value
             show(clean(f"{name}: {wrong}"))
-        except _NotFitting as error:
-            show(f"{clean(name)}: {error}")
+        except _Invalid as invalid:
+            show(f"{clean(name)}: {invalid}")
 
 
 def _prompt(name: str, schema: Mapping[str, Any], *, required: bool) -> str:
@@ -163,7 +163,7 @@ def _value(typed: str, schema: Mapping[str, Any], choices: Sequence[Json]) -> Js
         case "boolean":
             if text.lower() in _YES or text.lower() in _NO:
                 return text.lower() in _YES
-            raise _NotFitting("write y or n")
+            raise _Invalid("write y or n")
         case "integer" | "number" as kind:
             return _number(text, whole=kind == "integer")
         case "object" | "array" as kind:
@@ -171,7 +171,7 @@ def _value(typed: str, schema: Mapping[str, Any], choices: Sequence[Json]) -> Js
             if type(value) is (dict if kind == "object" else list):
                 return cast("Json", value)
             example = '{"name": "value"}' if kind == "object" else '["value"]'
-            raise _NotFitting(f"write JSON, for example {example}")
+            raise _Invalid(f"write JSON, for example {example}")
         case _:
             return _json_or_text(typed)
 
@@ -182,35 +182,37 @@ def _choice(text: str, choices: Sequence[Json]) -> Json:
             return choice
     if text.isdecimal() and 0 < int(text) <= len(choices):
         return choices[int(text) - 1]
-    raise _NotFitting(f"write a number from 1 to {len(choices)}, or the value itself")
+    raise _Invalid(f"write a number from 1 to {len(choices)}, or the value itself")
 
 
 def _number(text: str, *, whole: bool) -> int | float:
     try:
         return int(text) if whole or text.lstrip("+-").isdecimal() else float(text)
     except ValueError:
-        raise _NotFitting("write a whole number" if whole else "write a number") from None
+        raise _Invalid("write a whole number" if whole else "write a number") from None
 
 
 def _json(text: str) -> Json:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise _NotFitting(f"this is not JSON: {error}") from None
+        raise _Invalid(f"invalid JSON: {error}") from None
 
 
 def _json_or_text(text: str) -> Json:
-    """Read what no type is known for: JSON where it is, else text."""
+    """Return a value without a known type: JSON if it is valid, else text."""
     try:
         return _json(text)
-    except _NotFitting:
+    except _Invalid:
         return text
 
 
 def _named(name: str, value: Json) -> list[str]:
     if isinstance(value, list):
         items = cast("list[Json]", value)
-        return [f"{clean(name)}:", *(f"  - {clean(_text(it))}" for it in items)] if items else []
+        return (
+            [f"{clean(name)}:", *(f"  - {clean(_text(item))}" for item in items)] if items else []
+        )
     if isinstance(value, dict):
         return [f"{clean(name)}:", *(f"  {line}" for line in shown_payload(cast("Json", value)))]
     first, *rest = clean_lines(_text(value)).split("\n")

@@ -1,35 +1,37 @@
-"""The person at the terminal: work goes on in a thread of its own, the main one asks.
+"""The person at the terminal: the main thread asks, the work runs in another thread.
 
-Only the main thread is interrupted by Ctrl-C, and only there does a terminal let lines be edited.
+Only the main thread is interrupted by signals, and only there can lines be edited.
 """
 
 import asyncio
 import contextlib
 import io
 import os
+import signal
 import sys
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass
 from getpass import getpass
 from importlib import import_module
 from itertools import islice
 from queue import SimpleQueue
 from select import select
-from threading import Thread
-from typing import Any, Final, Generic, Literal, TypeVar
+from threading import Thread, current_thread, main_thread
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
+from weft.cli.streams import Streams, clean
 from weft.environment import read_environment
 
 T = TypeVar("T")
 
-#: Lines that nobody has read are counted up to here: a pipe may have no end.
+#: Unread lines are counted up to this number: a pipe may be endless.
 MANY: Final = 1000
 
 
 class UserLeft(Exception):
-    """The person has left: at the end of what there was to read, or with Ctrl-C."""
+    """The person left: at the end of the input, with Ctrl-C, or the process got SIGTERM."""
 
-    def __init__(self, how: Literal["end", "interrupt"]) -> None:
+    def __init__(self, how: Literal["end", "interrupt", "terminate"]) -> None:
         super().__init__(how)
         self.how = how
 
@@ -49,7 +51,7 @@ class _Finished(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _Idling:
-    """Nothing is asked; a line that is typed all the same is to be told."""
+    """Nothing is asked; a line that is typed anyway is the answer."""
 
     answer: asyncio.Future[str]
 
@@ -57,45 +59,85 @@ class _Idling:
 #: The person has asked to leave.
 _LEAVING: Final = object()
 
-#: Seconds between two looks at whether there is something to do for an idle person.
+#: Seconds between two checks for a question while nothing is asked.
 _GLANCE: Final = 0.1
 
 
 class Person:
-    """Asks for lines. A question whose person has left is never answered; the work is stopped."""
+    """Asks for lines. If the person leaves, the question is never answered: the work is stopped."""
 
     def __init__(self, questions: "SimpleQueue[Any]") -> None:
         self._questions = questions
 
     async def line(self, prompt: str, *, secret: bool = False) -> str:
-        """Return one line, without its end; what is secret is not shown while it is typed."""
+        """Return one line without its end; a secret one is not shown while it is typed."""
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._questions.put(_Question(prompt, answer, secret))
         return await answer
 
     async def unasked_line(self) -> str:
-        """Return a line that is typed though nothing is asked; the person can leave meanwhile.
+        """Return a line that is typed although nothing is asked; the person can leave meanwhile.
 
-        The next question of anybody ends this, whether or not it is waited for.
+        The next question ends this.
         """
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._questions.put(_Idling(answer))
         return await answer
 
     async def leave(self) -> None:
-        """Leave as if there were nothing more to read; the caller is stopped with all the work."""
+        """Leave as at the end of the input; the caller is stopped with all the work."""
         self._questions.put(_LEAVING)
         await asyncio.Event().wait()
 
 
+#: Prints the inspection of a run.
+Inspecting: TypeAlias = Callable[[], Awaitable[None]]
+
+SLASH_COMMANDS: Final = """\
+  /inspect   what happened so far, and why
+  /stop      stop the run
+  /quit      leave; the run waits and can be continued
+  /help      this list
+  //text     a message that begins with a slash
+  text\\      a backslash at the end of a line continues it in the next"""
+
+
+def is_command(text: str) -> bool:
+    """Tell whether a line is a slash command and not a message."""
+    return text.startswith("/") and not text.startswith("//")
+
+
+def message_of(text: str) -> str:
+    """Return the message of a line: of two slashes at its beginning, one is removed."""
+    return text[1:] if text.startswith("//") else text
+
+
+async def run_command(
+    text: str, streams: Streams, inspect: Inspecting
+) -> Literal["stop", "quit", "again"]:
+    """Run a slash command; the caller stops the run or leaves it."""
+    match text.strip().lower():
+        case "/stop":
+            return "stop"
+        case "/quit" | "/exit":
+            return "quit"
+        case "/inspect":
+            await inspect()
+        case "/help":
+            streams.problem(SLASH_COMMANDS)
+        case _:
+            streams.problem(f"unknown command {clean(text)}; available:\n{SLASH_COMMANDS}")
+    return "again"
+
+
 def stdin_is_terminal() -> bool:
-    """Tell whether a person sits at the other end of stdin."""
+    """Tell whether stdin is a terminal."""
     # None where the caller closed it.
     return sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
 
 
 def read_line(prompt: str) -> str:
-    """Read one line; raise EOFError when there are no more."""
+    """Read one line; raise EOFError at the end."""
     if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
         raise EOFError
     if stdin_is_terminal() and sys.stdout.isatty():
@@ -108,7 +150,7 @@ def read_line(prompt: str) -> str:
 
 
 def read_secret(prompt: str) -> str:
-    """Read one line that is not shown, nor remembered; raise EOFError when there are no more."""
+    """Read one line without showing or remembering it; raise EOFError at the end."""
     if not stdin_is_terminal():
         return read_line(prompt)
     return getpass(prompt, stream=sys.stderr)
@@ -122,10 +164,7 @@ def _read_plainly() -> str:
 
 
 def unread_lines() -> int:
-    """Count the lines that came in through a pipe and that nobody has read.
-
-    What may come later is not waited for; many lines are counted as MANY.
-    """
+    """Return the number of unread lines of a pipe, without waiting for more; at most MANY."""
     if sys.stdin is None or stdin_is_terminal():  # pyright: ignore[reportUnnecessaryComparison]
         return 0
     with _without_waiting():
@@ -135,10 +174,10 @@ def unread_lines() -> int:
 
 @contextlib.contextmanager
 def _without_waiting() -> Generator[None]:
-    """Let reading end where nothing has come in yet."""
+    """Make reading return at once where no input has arrived."""
     try:
         number = sys.stdin.fileno()
-    except io.UnsupportedOperation:  # a text in memory is all there at once
+    except io.UnsupportedOperation:  # text in memory
         yield
         return
     before = os.get_blocking(number)
@@ -150,7 +189,7 @@ def _without_waiting() -> Generator[None]:
 
 
 def _edit_lines() -> None:
-    """Let input() edit lines and remember them; what is pasted is one line, however many it has."""
+    """Let input() edit lines and remember them; pasted text is one line."""
     readline: Any = import_module("readline")
     if read_environment().get("TERM") != "dumb":
         readline.parse_and_bind("set enable-bracketed-paste on")
@@ -162,9 +201,9 @@ def _show(prompt: str) -> None:
 
 
 def with_person(work: Callable[[Person], Coroutine[Any, Any, T]]) -> T:
-    """Carry work out that may ask the person, and return what it returns.
+    """Perform work that may ask the person, and return its result.
 
-    Raises UserLeft when the person goes: the work is stopped first, and has closed what it opened.
+    Raises UserLeft when the person leaves, after the work was stopped and has cleaned up.
     """
     questions: SimpleQueue[Any] = SimpleQueue()
     started: SimpleQueue[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = SimpleQueue()
@@ -175,29 +214,57 @@ def with_person(work: Callable[[Person], Coroutine[Any, Any, T]]) -> T:
         started.put((asyncio.get_running_loop(), task))
         return await work(Person(questions))
 
-    def backstage() -> None:
+    def work_thread() -> None:
         try:
             questions.put(_Finished(asyncio.run(whole())))
         except BaseException as error:  # noqa: BLE001 - it is raised again in the main thread
             questions.put(_Finished(error=error))
 
-    # A second Ctrl-C ends the process, whatever the work is doing.
-    Thread(target=backstage, daemon=True, name="weft-work").start()
+    # A daemon: a second Ctrl-C ends the process, whatever the work is doing.
+    Thread(target=work_thread, daemon=True, name="weft-work").start()
     loop, task = started.get()
     try:
-        finished: _Finished[T] = _serve(questions, loop)
-    except (EOFError, KeyboardInterrupt) as gone:
+        with _sigterm_raises():
+            finished: _Finished[T] = _serve(questions, loop)
+    except (EOFError, KeyboardInterrupt) as left:
         with contextlib.suppress(RuntimeError):  # the work may have ended just now
             loop.call_soon_threadsafe(task.cancel)
         _wait(questions)
-        raise UserLeft("end" if isinstance(gone, EOFError) else "interrupt") from None
+        raise UserLeft(_how_left(left)) from None
     if finished.error is not None:
         raise finished.error
     return finished.value  # pyright: ignore[reportReturnType] - what the work returned
 
 
+class _Terminated(KeyboardInterrupt):
+    """The process got SIGTERM."""
+
+
+@contextlib.contextmanager
+def _sigterm_raises() -> Generator[None]:
+    """Treat SIGTERM like Ctrl-C, so that the command prints how to continue the run."""
+    if current_thread() is not main_thread():  # as in a test
+        yield
+        return
+
+    def stop(_number: int, _frame: object) -> None:
+        raise _Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _how_left(left: BaseException) -> Literal["end", "interrupt", "terminate"]:
+    if isinstance(left, _Terminated):
+        return "terminate"
+    return "end" if isinstance(left, EOFError) else "interrupt"
+
+
 def _serve(questions: "SimpleQueue[Any]", loop: asyncio.AbstractEventLoop) -> _Finished[Any]:
-    """Ask what is to be asked, until the work is done."""
+    """Ask the questions of the work until it is done."""
     while True:
         item = questions.get()
         if isinstance(item, _Finished):
@@ -215,15 +282,15 @@ def _asked(question: _Question) -> str:
 
 
 def _idle(questions: "SimpleQueue[Any]") -> str | None:
-    """Return what is typed before there is something else to do, or None."""
+    """Return a line that is typed before the next question, or None."""
     while questions.empty():
         if select([sys.stdin], [], [], _GLANCE)[0]:
-            return _read_plainly()  # line editing would take a Ctrl-D before it for a character
+            return _read_plainly()  # line editing would read an earlier Ctrl-D as a character
     return None
 
 
 def _give(answer: asyncio.Future[str], line: str) -> None:
-    if not answer.done():  # whoever asked may not want to know any more
+    if not answer.done():  # the question may have been cancelled
         answer.set_result(line)
 
 

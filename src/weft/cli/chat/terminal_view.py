@@ -1,23 +1,23 @@
-"""A run shown while it happens: what agents say on stdout, everything else on stderr."""
+"""A run shown while it happens: replies on stdout, everything else on stderr."""
 
 import json
 import sys
 from collections import deque
+from time import monotonic
 from typing import Final, Protocol
 
 from weft.cli.chat.form import shown_payload
-from weft.cli.formats.documents import document_line
-from weft.cli.models import is_badged, model_of
-from weft.cli.pages.event_lines import (
+from weft.cli.pages.events import (
     how_it_ended,
     progress_text,
+    replacement_text,
     summary,
-    who_stood_in,
     writer_text,
 )
-from weft.cli.pages.flow_lines import agent_name, is_step_call
-from weft.cli.streams import Streams, finish
-from weft.cli.text import clean, clean_lines, folded
+from weft.cli.pages.flow import agent_name, is_step_call
+from weft.cli.results import document
+from weft.cli.starting import is_badged, model_of
+from weft.cli.streams import Streams, clean, clean_lines, finish, folded
 from weft.context.audience import Audience
 from weft.engine import events
 from weft.engine.events import Event, EventData
@@ -26,7 +26,7 @@ from weft.runtime.runs.live_stream import Delta, ModelRetry, TextDelta, ToolProg
 from weft.runtime.workflow import Workflow
 from weft.wire.events import event_data, progress_data, readable_text
 
-#: What is shown of the work on a run, beside what is said; the second ones stand under a turn.
+#: Events shown besides the replies; the second group is indented below its turn.
 _STEPS: Final[tuple[type[EventData], ...]] = (
     events.TurnStarted,
     events.RunForked,
@@ -59,7 +59,7 @@ _DETAILS: Final[tuple[type[EventData], ...]] = (
 
 _MARGIN: Final = "    "
 
-#: What is worth more than one line.
+#: Events that may take several lines.
 _LONG: Final = (
     events.HandedOff,
     events.ModelFailed,
@@ -70,15 +70,19 @@ _LONG: Final = (
     events.TurnFailed,
 )
 
-#: What may say why a turn or the run fails next.
+#: Events that may explain the next failure of a turn or of the run.
 _FAILURES: Final = (events.ContextFetched, events.ModelFailed, events.ToolFailed, events.TurnFailed)
 
 
 class RunView(Protocol):
-    """Shows everything that happens in a run."""
+    """Shows the events of a run."""
 
     def show(self, item: Event | Delta) -> None:
         """Show one more event or piece of text."""
+        ...
+
+    def tick(self) -> None:
+        """Show that the run is still waiting; called about once a second without an item."""
         ...
 
 
@@ -97,36 +101,38 @@ class TerminalView:
         self._workflow = workflow
         self._audience = Audience(workflow.spec)
         self._model = model
-        #: Whether what the user said is shown as well.
+        #: Whether the messages of the user are shown as well.
         self._echo = echo
-        #: Who speaks at which call, in which turn; the call whose words are being printed, and how
-        #: much of them; and what other turns have done meanwhile.
+        #: The open model calls with their agent and turn; the call whose reply is being printed,
+        #: and the text so far; and the events of other turns meanwhile.
         self._callers: dict[int, tuple[str, int]] = {}
         self._spoken: tuple[int, str] | None = None
         self._held: deque[Event | ModelRetry] = deque()
-        #: Whether the last line says how far a tool has come.
-        self._moving = False
-        #: The calls at boundaries, and who answered for the agent of which turn.
+        #: Whether the last line is a progress line; and when the last item arrived.
+        self._has_status = False
+        self._since = monotonic()
+        #: The calls at hook points, and who answered for the agent of a turn.
         self._points: set[str] = set()
         self._answerers: dict[int, str] = {}
-        #: Who takes which turn at present; several where they do so side by side.
+        #: The agents of the current turns; several if they run in parallel.
         self._turns: dict[int, str] = {}
-        #: The turns whose last reply was refused.
+        #: The turns whose last reply was rejected.
         self._refused: set[int] = set()
-        #: What was shown last of something that failed.
+        #: The last failure that was shown.
         self._failure = ""
-        #: What was shown last of a model that did not answer.
+        #: The last replaced model that was shown.
         self._instead_of = ""
         self._columns = streams.settings.columns if sys.stderr.isatty() else None
 
     def show(self, item: Event | Delta) -> None:
-        """Print what a person wants to know of it; words under way are not interrupted."""
+        """Print an item; a reply that is being streamed is not interrupted."""
         if isinstance(item, ToolProgress):
             self._progress(item)
             return
-        if self._moving:
+        self._since = monotonic()
+        if self._has_status:
             self._streams.status("")
-            self._moving = False
+            self._has_status = False
         if isinstance(item, TextDelta):
             self._piece(item)
         elif self._interrupts(item):
@@ -137,13 +143,28 @@ class TerminalView:
                 self._show(self._held.popleft())
 
     def _progress(self, item: ToolProgress) -> None:
-        """Show how far a tool has come, while nobody speaks; what it came to stands in its end."""
+        """Show the progress of a tool, unless a reply is being streamed."""
         if self._spoken is None:
             self._streams.status(f"{_MARGIN}{item.tool}: {progress_text(item.share, item.text)}")
-            self._moving = True
+            self._has_status = True
+
+    def tick(self) -> None:
+        """Show how long the current model calls have been silent."""
+        if self._spoken is not None:
+            return
+        agents = [
+            agent
+            for agent, _ in self._callers.values()
+            if not is_badged(model_of(self._workflow, agent, self._model))
+        ]
+        if agents:
+            seconds = monotonic() - self._since
+            names = ", ".join(dict.fromkeys(agents))
+            self._streams.status(f"{_MARGIN}{names}: waiting for the model ({seconds:.0f} s)")
+            self._has_status = True
 
     def _interrupts(self, item: Event | ModelRetry) -> bool:
-        """Tell whether another turn than the one that speaks has done something."""
+        """Tell whether an item belongs to another turn than the reply that is being streamed."""
         if self._spoken is None:
             return False
         if isinstance(item, ModelRetry):
@@ -188,24 +209,24 @@ class TerminalView:
             self._say("you", text)
 
     def _is_quiet_point(self, data: EventData) -> bool:
-        """Tell whether a function at a boundary is called, or has changed nothing."""
+        """Tell whether a function at a hook point is called, or changed nothing."""
         if isinstance(data, events.ToolCalled) and data.hook not in (None, "handoff"):
             self._points.add(data.id)
             return True
         return isinstance(data, events.ToolReturned) and (
-            # On a board, what was published says what code came to.
+            # On a board, the artifacts show what code returned.
             data.id in self._points and (data.value is None or self._is_board)
         )
 
     def _is_quiet(self, event: Event) -> bool:
-        """Tell whether other lines say what is to be known of an event."""
+        """Tell whether other lines already show an event."""
         if self._is_quiet_point(event.data):
             return True
         if not self._is_flow:
             return False
         match event.data:
             case events.ToolReturned(id=id_) | events.ToolFailed(id=id_):
-                return is_step_call(id_)  # What is set, or why it failed, comes next.
+                return is_step_call(id_)  # The next event shows its values or its failure.
             case events.ContextFetched():
                 return summary(event, self._workflow) == "fetched nothing"
             case _:
@@ -220,7 +241,7 @@ class TerminalView:
         return self._workflow.compiled.flow is not None
 
     def _published(self, event: Event, data: events.ArtifactPublished) -> None:
-        """Show an artifact: what agents publish is what a board says."""
+        """Show an artifact; those of agents are the result of a board."""
         text = summary(event, self._workflow)
         if not event.turn:
             self._note(text, "", most=3)
@@ -242,23 +263,24 @@ class TerminalView:
             self._failure = ""
         elif isinstance(event.data, events.OutputRefused):
             self._refused.add(event.turn)
+        elif isinstance(event.data, events.ModelFailed):
+            self._callers.pop(event.cause, None)
         if isinstance(event.data, _STEPS):
             most = 3 if isinstance(event.data, _LONG) else 1
-            self._note(self._told_once(event), "", most)
+            self._note(self._without_repetition(event), "", most)
         elif isinstance(event.data, _DETAILS):
-            # Why a turn is handed off is worth a second line, what a tool returned is not.
             most = 3 if isinstance(event.data, _LONG) else 1
             whose = f"{self._turns[event.turn]}: " if self._is_one_of_several(event.turn) else ""
-            self._note(whose + self._told_once(event), _MARGIN, most)
+            self._note(whose + self._without_repetition(event), _MARGIN, most)
         elif isinstance(event.data, events.TimerSet) and retry_delay(event):
             self._note(summary(event, self._workflow), _MARGIN)
         if isinstance(event.data, events.TurnEnded | events.TurnFailed):
             self._turns.pop(event.turn, None)
         elif isinstance(event.data, events.Joined):
-            self._turns.clear()  # Some of them may have been broken off.
+            self._turns.clear()  # Some may have been cancelled.
 
-    def _told_once(self, event: Event) -> str:
-        """Return what is shown of an event: why it failed only if the line before does not say."""
+    def _without_repetition(self, event: Event) -> str:
+        """Return the line of an event, without a reason that the line before shows."""
         text = summary(event, self._workflow)
         match event.data:
             case events.TurnFailed(error=reason) | events.RunEnding(reason=reason):
@@ -276,20 +298,20 @@ class TerminalView:
         return len(self._turns) > 1 and turn in self._turns
 
     def _piece(self, delta: TextDelta) -> None:
-        """Print a piece of what is being said, unless it comes after its reply."""
+        """Print a piece of a reply, unless the reply was printed before."""
         agent, _ = self._callers.get(delta.call, ("", 0))
-        if not agent or not self._flows(agent):
+        if not agent or not self._is_streamed(agent):
             return
         if self._spoken is None and delta.offset == 0:
             self._streams.part(self._label(agent))
             self._spoken = delta.call, ""
         elif self._spoken is None or self._spoken[0] != delta.call:
-            return  # Of several that speak side by side, the others come whole.
+            return  # Of parallel replies, only the first is streamed.
         self._streams.part(clean_lines(delta.text))
         self._spoken = delta.call, self._spoken[1] + delta.text
 
-    def _flows(self, agent: str) -> bool:
-        """Tell whether an agent's words are printed as they come."""
+    def _is_streamed(self, agent: str) -> bool:
+        """Tell whether the replies of an agent are printed while they arrive."""
         return (
             self._streams.settings.terminal
             and self._workflow.views[agent].output is None
@@ -300,52 +322,54 @@ class TerminalView:
     def _reply(self, call: int, agent: str, data: events.ModelReplied) -> None:
         said = self._spoken[1] if self._spoken is not None and self._spoken[0] == call else None
         self._callers.pop(call, None)
-        # Another model may have stepped in for the one that was named, with words of its own.
+        # A fallback model may have answered with another text.
         if said is not None and data.text.startswith(said):
             self._streams.part(clean_lines(data.text[len(said) :]) + _badge(data.answerer))
             self._end_line()
-            self._stood_in(data)
+            self._note_replacement(data)
         else:
             self._end_line()
-            self._stood_in(data)
-            self._words(agent, data)
-        for retry in data.retries if self._echo else ():  # Live, each was shown when it happened.
+            self._note_replacement(data)
+            self._print_reply(agent, data)
+        for retry in (
+            data.retries if self._echo else ()
+        ):  # In a live run, each was shown when it happened.
             self._note(retry, _MARGIN)
         if data.finish:
             self._note(f"the reply of {agent} {how_it_ended(data.finish)}", _MARGIN)
 
-    def _stood_in(self, data: events.ModelReplied) -> None:
-        """Show that another model answers than was to, once for as long as that stays so."""
+    def _note_replacement(self, data: events.ModelReplied) -> None:
+        """Show that a fallback model answers; once, until that changes."""
         if data.instead_of and data.instead_of != self._instead_of:
-            self._note(who_stood_in(data.model, data.instead_of), _MARGIN, most=3)
+            self._note(replacement_text(data.model, data.instead_of), _MARGIN, most=3)
         self._instead_of = data.instead_of
 
-    def _words(self, agent: str, data: events.ModelReplied) -> None:
+    def _print_reply(self, agent: str, data: events.ModelReplied) -> None:
         if self._is_board and self._workflow.views[agent].output is not None:
-            return  # It is published, or refused.
+            return  # It is published or rejected.
         text = data.text if data.shown is None else data.shown
         if not (data.text.strip() or data.tool_requests):
             self._note(f"{agent} says nothing", _MARGIN)
         else:
-            self._heard(agent, data.text, text, data.answerer)
+            self._print_text(agent, data.text, text, data.answerer)
 
     def _sent(self, agent: str, text: str, answerer: str) -> None:
-        """Show what an agent says after its hooks."""
+        """Show a reply after its hooks."""
         if not text.strip():
             self._note(f"{agent} says nothing", _MARGIN)
-        self._heard(agent, text, readable_text(self._workflow, agent, text), answerer)
+        self._print_text(agent, text, readable_text(self._workflow, agent, text), answerer)
 
-    def _heard(self, agent: str, text: str, words: str, answerer: str) -> None:
-        """Show the words that users hear of a text; what they do not hear, as a note."""
+    def _print_text(self, agent: str, text: str, words: str, answerer: str) -> None:
+        """Show the text that users see of a reply; a reply hidden from users is a note."""
         if words.strip() and self._audience.hears(agent, text):
             self._say(agent, words, answerer)
         elif words.strip() and self._is_flow:
             self._note(f"{agent_name(agent)}{_badge(answerer)} says: {words}", _MARGIN, most=3)
         elif words.strip():
-            self._note(f"{agent} says, unseen by users: {words}", _MARGIN)
+            self._note(f"{agent} says (hidden from users): {words}", _MARGIN)
 
     def _surface(self, data: events.SurfaceShown) -> None:
-        """Show what a tool shows, in a frame."""
+        """Show the payload of a tool in a frame."""
         self._end_line()
         paint = self._streams.paint_error
         self._streams.note(paint(f"{_MARGIN}+- {data.tool} shows {data.component}", "cyan"))
@@ -375,12 +399,12 @@ class TerminalView:
 
 
 def _badge(answerer: str) -> str:
-    """Return what stands beside words that no model has said."""
+    """Return the mark of a reply that no language model made."""
     return "" if answerer == "model" else f" ({answerer})"
 
 
 class JsonLines:
-    """Shows a run to a program: one line of JSON for each event."""
+    """Shows a run to a program: one line of JSON per event."""
 
     def __init__(self, streams: Streams, workflow: Workflow, run: str) -> None:
         self._streams = streams
@@ -388,12 +412,15 @@ class JsonLines:
         self._workflow = workflow
 
     def show(self, item: Event | Delta) -> None:
-        """Print an event, or progress; pieces of text come again with the reply they belong to."""
+        """Print an event or progress; pieces of text are part of the reply that follows."""
         if isinstance(item, Event):
-            line = document_line({"event": event_data(item, self._run, self._workflow)})
+            line = document({"event": event_data(item, self._run, self._workflow)}, line=True)
         elif isinstance(item, ToolProgress):
-            line = document_line({"progress": progress_data(item)})
+            line = document({"progress": progress_data(item)}, line=True)
         else:
             return
         self._streams.result(line)
         finish()
+
+    def tick(self) -> None:
+        """Print nothing: a program needs no sign of life."""

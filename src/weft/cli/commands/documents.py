@@ -1,8 +1,8 @@
 """weft documents: the documents that packages read and write."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from json import dumps
 from pathlib import Path
 from shlex import quote
@@ -18,46 +18,118 @@ from weft.app.documents import (
     read_records,
 )
 from weft.app.folders import LOCAL
-from weft.cli.failure import CommandFailed, Exit, not_found, usage
-from weft.cli.formats.documents import document
-from weft.cli.streams import Streams
-from weft.cli.text import clean, clean_lines, counted, shortened, value_text
+from weft.cli.failure import CommandFailed, not_found, usage
+from weft.cli.results import Hidden, Result
+from weft.cli.streams import Streams, clean, clean_lines, counted, value_text
 from weft.environment import read_environment
-from weft.findings import Json
 from weft.ids import nearest
 from weft.ports.documents import Collection, Document, Documents
 
 T = TypeVar("T")
 
-_PUT_ONE: Final = """put one: weft documents put Customers '{"name": "Ada"}'"""
-
-#: No document is cut to less than this.
-_LEAST: Final = 16
+_PUT_ONE: Final = """create one: weft documents put Customers '{"name": "Ada"}'"""
 
 Name: TypeAlias = Annotated[
-    str, Parameter(name="COLLECTION", help="The collection, such as Customers.")
+    str, Parameter(name="COLLECTION", help="A document collection, such as Customers.")
 ]
-Key: TypeAlias = Annotated[str, Parameter(help="The key of the document, its _id.")]
+Key: TypeAlias = Annotated[str, Parameter(help="The key of the document: its _id.")]
 Database: TypeAlias = Annotated[
-    str | None, Parameter(metavar="NAME", help="Another database than that of the workspace.")
+    str | None, Parameter(metavar="NAME", help="Database; default: the one of the workspace.")
 ]
 Output: TypeAlias = Annotated[Streams, Parameter(parse=False)]
 
 
+@dataclass(frozen=True)
+class CollectionSize:
+    """A document collection, and how many documents it has."""
+
+    collection: str
+    documents: int
+
+
+@dataclass(frozen=True)
+class CollectionList(Result):
+    """The document collections of a database."""
+
+    collections: tuple[CollectionSize, ...]
+
+    def show(self, streams: Streams) -> None:
+        """Print a table."""
+        rows = [(row.collection, counted(row.documents, "document")) for row in self.collections]
+        if rows:
+            streams.rows(rows)
+        else:
+            streams.note(f"no documents; {_PUT_ONE}")
+
+
+@dataclass(frozen=True)
+class DocumentList(Result):
+    """Some documents of a collection."""
+
+    documents: list[Document]
+    limit: Hidden[int]
+
+    def show(self, streams: Streams) -> None:
+        """Print a table of keys and fields."""
+        rows = [(str(found["_id"]), _fields_text(found)) for found in self.documents]
+        streams.rows(rows, columns=streams.columns)
+        if len(rows) == self.limit:
+            streams.note(f"there may be more: --after {quote(rows[-1][0])}, or --limit N")
+
+
+def _fields_text(found: Document) -> str:
+    return value_text({name: value for name, value in found.items() if name != "_id"})
+
+
+@dataclass(frozen=True)
+class FoundDocument(Result):
+    """One document."""
+
+    document: Document
+
+    def show(self, streams: Streams) -> None:
+        """Print it as JSON."""
+        streams.result(clean_lines(dumps(self.document, indent=2, ensure_ascii=False)))
+
+
+@dataclass(frozen=True)
+class ChangedDocument(Result):
+    """The key of a document that was written or deleted."""
+
+    collection: str
+    key: str
+    verb: Hidden[str]
+
+    def show(self, streams: Streams) -> None:
+        """Print it."""
+        streams.result(clean(f"{self.verb} {self.collection} {self.key}"))
+
+
+@dataclass(frozen=True)
+class ImportedDocuments(Result):
+    """How many documents were imported."""
+
+    documents: int
+
+    def show(self, streams: Streams) -> None:
+        """Print the number."""
+        streams.result(f"put {counted(self.documents, 'document')}")
+
+
 def list_documents(
     collection: Annotated[
-        str | None, Parameter(help="List its documents, by key, and not the collections.")
+        str | None, Parameter(help="List the documents of this collection, by key.")
     ] = None,
     /,
     *,
-    after: Annotated[str | None, Parameter(metavar="KEY", help="Begin after this key.")] = None,
-    limit: Annotated[int, Parameter(help="How many documents.")] = 50,
+    after: Annotated[str | None, Parameter(metavar="KEY", help="Start after this key.")] = None,
+    limit: Annotated[int, Parameter(help="Number of documents.")] = 50,
     database: Database = None,
     streams: Output,
-) -> Exit:
-    """List collections, or the documents of one."""
+) -> Result:
+    """List document collections, or the documents of one."""
     if limit < 1:
-        raise usage(f"--limit {limit} would show nothing", "give a number above 0")
+        raise usage(f'invalid value "{limit}" for --limit', "use a number above 0")
     if collection is None:
         return _list_collections(database, streams)
     place = Collection(collection, database)
@@ -65,183 +137,146 @@ def list_documents(
     async def read(store: Documents) -> list[Document]:
         found = await store.page(LOCAL, place, after=after, limit=limit)
         if not found and after is None:
-            raise await _nothing(store, place, "no documents")
+            raise await _missing(store, place, "no documents")
         return found
 
-    found = _with(read, streams)
-    if streams.settings.json:
-        streams.result(document({"documents": found}))
-        return Exit.DONE
-    room = streams.columns - max((len(_key(it)) for it in found), default=0) - 2
-    streams.rows([(_key(it), shortened(clean(_line(it)), max(room, _LEAST))) for it in found])
-    if len(found) == limit:
-        streams.note(f"there may be more: --after {quote(_key(found[-1]))}, or --limit N")
-    return Exit.DONE
+    return DocumentList(_with_store(read, streams), limit)
 
 
-def get(collection: Name, key: Key, /, *, database: Database = None, streams: Output) -> Exit:
-    """Print the document with a key."""
-    return _print(Collection(collection, database), {"_id": key}, f'no document "{key}"', streams)
+def get(collection: Name, key: Key, /, *, database: Database = None, streams: Output) -> Result:
+    """Print a document by its key."""
+    place = Collection(collection, database)
+    return _find(place, {"_id": key}, f'no document "{key}"', streams)
 
 
 def find(
     collection: Name,
-    query: Annotated[
-        str, Parameter(help="What it must have, as JSON; any document if not given.")
-    ] = "{}",
+    query: Annotated[str, Parameter(help="Query as JSON; default: any document.")] = "{}",
     /,
     *,
     database: Database = None,
     streams: Output,
-) -> Exit:
-    """Print the document that fits a query, the one written last of several."""
+) -> Result:
+    """Print the document that matches a query; of several, the last one written."""
     wanted = parse_object(query, "the query")
-    return _print(Collection(collection, database), wanted, "no document that fits", streams)
+    return _find(Collection(collection, database), wanted, "no document that matches", streams)
 
 
 def put(
     collection: Name,
-    fields: Annotated[str, Parameter(name="JSON", help="Fields as JSON, or @FILE with them.")],
+    fields: Annotated[str, Parameter(name="JSON", help="Fields as JSON, or @FILE.")],
     /,
     *,
-    key: Annotated[str | None, Parameter(help="Its key; else its _id, or one made of it.")] = None,
-    database: Database = None,
-    streams: Output,
-) -> Exit:
-    """Set fields of a document, or make it."""
-    file = fields.startswith("@")
-    text = _text(Path(fields[1:])) if file else fields
-    new = parse_object(text, fields[1:] if file else "the document")
-    if key is not None and new.setdefault("_id", key) != key:
-        raise usage(f'the document has another _id than "{key}"', "leave one of them out")
-    place = Collection(collection, database)
-    made = _with(lambda store: put_document(store, LOCAL, place, new), streams, makes=True)
-    _say({"collection": collection, "key": made}, f"put {collection} {made}", streams)
-    return Exit.DONE
-
-
-def import_documents(
-    file: Annotated[Path, Parameter(help="A list in JSON, or a document in each line.")],
-    /,
-    *,
-    collection: Annotated[
-        str | None, Parameter(metavar="NAME", help="Where they go, if the file does not say so.")
+    key: Annotated[
+        str | None, Parameter(help="Key; default: its _id, or one derived from the content.")
     ] = None,
     database: Database = None,
     streams: Output,
-) -> Exit:
-    """Put the documents of a file."""
+) -> Result:
+    """Create a document, or set fields of one."""
+    is_file = fields.startswith("@")
+    text = _read_text(Path(fields[1:])) if is_file else fields
+    new = parse_object(text, fields[1:] if is_file else "the document")
+    if key is not None and new.setdefault("_id", key) != key:
+        raise usage(f'the _id of the document differs from --key "{key}"', "leave one of them out")
+    place = Collection(collection, database)
+    made = _with_store(lambda store: put_document(store, LOCAL, place, new), streams, creates=True)
+    return ChangedDocument(collection, made, "put")
+
+
+def import_documents(
+    file: Annotated[Path, Parameter(help="A JSON list, or one document per line.")],
+    /,
+    *,
+    collection: Annotated[
+        str | None, Parameter(metavar="NAME", help="Collection, if the file does not name it.")
+    ] = None,
+    database: Database = None,
+    streams: Output,
+) -> Result:
+    """Import documents from a file."""
     if database is not None and collection is None:
-        raise usage("--database needs --collection", "write --collection NAME as well")
+        raise usage("--database needs --collection", "add --collection NAME")
     place = None if collection is None else Collection(collection, database)
-    records = read_records(_text(file), place)
+    records = read_records(_read_text(file), place)
 
     async def put_all(store: Documents) -> None:
         for where, new in records:
             await put_document(store, LOCAL, where, new)
 
-    _with(put_all, streams, makes=True)
-    _say({"documents": len(records)}, f"put {counted(len(records), 'document')}", streams)
-    return Exit.DONE
+    _with_store(put_all, streams, creates=True)
+    return ImportedDocuments(len(records))
 
 
-def delete(collection: Name, key: Key, /, *, database: Database = None, streams: Output) -> Exit:
-    """Remove a document."""
+def delete(collection: Name, key: Key, /, *, database: Database = None, streams: Output) -> Result:
+    """Delete a document."""
     place = Collection(collection, database)
 
-    async def remove(store: Documents) -> None:
+    async def work(store: Documents) -> None:
         if not await store.delete(LOCAL, place, key):
-            raise await _nothing(store, place, f'no document "{key}"')
+            raise await _missing(store, place, f'no document "{key}"')
 
-    _with(remove, streams)
-    _say({"collection": collection, "key": key}, f"deleted {collection} {key}", streams)
-    return Exit.DONE
+    _with_store(work, streams)
+    return ChangedDocument(collection, key, "deleted")
 
 
-def _list_collections(database: str | None, streams: Streams) -> Exit:
+def _list_collections(database: str | None, streams: Streams) -> Result:
     async def read(store: Documents) -> list[tuple[Collection, int]]:
         return await store.collections(LOCAL, database=database)
 
-    found = [] if _is_new(streams) else _with(read, streams)
-    if streams.settings.json:
-        rows = [{"collection": it.name, "documents": count} for it, count in found]
-        streams.result(document({"collections": rows}))
-    elif found:
-        streams.rows([(it.name, counted(count, "document")) for it, count in found])
-    else:
-        streams.note(f"no documents; {_PUT_ONE}")
-    return Exit.DONE
+    found = [] if _is_new(streams) else _with_store(read, streams)
+    return CollectionList(tuple(CollectionSize(place.name, count) for place, count in found))
 
 
-def _print(place: Collection, query: Document, fact: str, streams: Streams) -> Exit:
+def _find(place: Collection, query: Document, message: str, streams: Streams) -> Result:
     async def read(store: Documents) -> Document:
         found = await store.find(LOCAL, place, query)
         if found is None:
-            raise await _nothing(store, place, fact)
+            raise await _missing(store, place, message)
         return found
 
-    found = _with(read, streams)
-    if streams.settings.json:
-        streams.result(document({"document": found}))
-    else:
-        streams.result(clean_lines(dumps(found, indent=2, ensure_ascii=False)))
-    return Exit.DONE
+    return FoundDocument(_with_store(read, streams))
 
 
-async def _nothing(store: Documents, place: Collection, fact: str) -> CommandFailed:
-    """Say that something is not in a collection, or that there is no such collection."""
-    known = [it.name for it, _ in await store.collections(LOCAL, database=place.database)]
+async def _missing(store: Documents, place: Collection, message: str) -> CommandFailed:
+    """Return that something is not in a collection, or that the collection does not exist."""
+    known = [found.name for found, _ in await store.collections(LOCAL, database=place.database)]
     if place.name in known:
         see = f"list them: weft documents list {quote(place.name)}"
-        return not_found(f"{place.name} has {fact}", see)
+        return not_found(f"{place.name} has {message}", see)
     near = nearest(place.name, known)
-    there = f"did you mean {near}?" if near else f"available: {', '.join(known)}"
-    return not_found(f'there is no collection "{place.name}"', there if known else _PUT_ONE)
+    hint = f"did you mean {near}?" if near else f"available: {', '.join(known)}"
+    message = f'there is no document collection "{place.name}"'
+    return not_found(message, hint if known else _PUT_ONE)
 
 
-def _with(work: Callable[[Documents], Awaitable[T]], streams: Streams, *, makes: bool = False) -> T:
-    """Do something with the documents of the workspace; nothing is made only to look at it."""
-    if not makes and _is_new(streams):
+def _with_store(
+    work: Callable[[Documents], Awaitable[T]], streams: Streams, *, creates: bool = False
+) -> T:
+    """Do work with the documents of the workspace; reading never creates the store."""
+    if not creates and _is_new(streams):
         raise not_found("there are no documents yet", _PUT_ONE)
 
     async def whole() -> T:
-        async with _opened(streams) as store:
+        store = await open_documents(streams.settings.workspace, read_environment())
+        try:
             return await work(store)
+        finally:
+            await store.close()
 
     return asyncio.run(whole())
 
 
-@asynccontextmanager
-async def _opened(streams: Streams) -> AsyncGenerator[Documents]:
-    store = await open_documents(streams.settings.workspace, read_environment())
-    try:
-        yield store
-    finally:
-        await store.close()
-
-
 def _is_new(streams: Streams) -> bool:
-    """Tell whether there is no file with documents yet."""
+    """Tell whether the store does not exist yet."""
     file = documents_file(streams.settings.workspace, read_environment())
     return file is not None and not file.exists()
 
 
-def _text(file: Path) -> str:
+def _read_text(file: Path) -> str:
     if not file.exists():
-        raise not_found(f"there is no file {file}", "look at the spelling of the path")
+        raise not_found(f"the file {file} does not exist", "check the path")
     try:
         return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise usage(f"{file} is not text in UTF-8", "write it as JSON in UTF-8") from error
-
-
-def _say(data: dict[str, Json], text: str, streams: Streams) -> None:
-    streams.result(document(data) if streams.settings.json else clean(text))
-
-
-def _key(found: Document) -> str:
-    return str(found["_id"])
-
-
-def _line(found: Document) -> str:
-    return value_text({name: value for name, value in found.items() if name != "_id"})
+        raise usage(f"{file} is not UTF-8 text", "save the file as UTF-8") from error

@@ -1,4 +1,4 @@
-"""weft generate: from a brief to a plan to a package, by the agents of the Generator."""
+"""weft generate: from a brief to a plan to a package, with the agents of the Generator."""
 
 import sys
 from collections.abc import Generator, Mapping
@@ -16,18 +16,22 @@ from weft.app.generation import (
     plan_values,
     read_plan,
 )
-from weft.cli.chat.conversation import Session
+from weft.cli.chat.conversation import Session, subscribed
 from weft.cli.chat.follow_run import interactive_host, run_session
 from weft.cli.chat.person import Person, stdin_is_terminal
-from weft.cli.chat.subscription import subscribed
-from weft.cli.failure import Exit, not_found, remedy, setup, usage
-from weft.cli.generated import close_generation, output_folder
-from weft.cli.generating import Wishes, follow_generation, require_generation
-from weft.cli.hosting import find_run, locate_journal
-from weft.cli.options import JournalFile, PackagesFolder
+from weft.cli.failure import not_found, remedy, setup, usage
+from weft.cli.generation import (
+    PackagesFolder,
+    Wishes,
+    close_generation,
+    follow_generation,
+    output_folder,
+    require_generation,
+)
+from weft.cli.hosting import JournalFile, Output, find_run, locate_journal
+from weft.cli.results import Result
 from weft.cli.starting import package_to_run, read_message, start_run
 from weft.cli.streams import Streams
-from weft.engine.rows import RunRow
 from weft.errors import SetupError
 from weft.findings import Json
 from weft.ids import nearest
@@ -36,14 +40,14 @@ from weft.packages.text import documents
 from weft.runtime.host import Host
 from weft.spec.plan import ActionPlan
 
-#: Files that hold data; any other holds a brief in words.
+#: The suffixes of data files; any other file is a brief in words.
 _DATA: Final = (".json", ".yaml", ".yml")
 _STDIN: Final = Path("-")
 
 
 def generate(  # noqa: PLR0913 - its options
     brief: Annotated[
-        str | None, Parameter(help="What the workflow shall do, in your words.")
+        str | None, Parameter(help="What the workflow should do, in your words.")
     ] = None,
     /,
     *,
@@ -53,51 +57,45 @@ def generate(  # noqa: PLR0913 - its options
             name="--from",
             metavar="FILE",
             allow_leading_hyphen=True,
-            help="Read the brief from a text file, or from stdin (-); or begin with the action "
-            "plan in a JSON file.",
+            help="Read the brief from a text file or from stdin (-), or an action plan from a "
+            "JSON file.",
         ),
     ] = None,
     answers: Annotated[
         Path | None,
-        Parameter(metavar="FILE", help="Answers to its questions, by field, as JSON or YAML."),
+        Parameter(metavar="FILE", help="Answers by field, as JSON or YAML."),
     ] = None,
     approve: Annotated[
         bool,
-        Parameter(help="Ask nobody: take defaults, accept the plan, promote the package."),
+        Parameter(help="Run without prompts: accept the defaults, the plan and the package."),
     ] = False,
-    promote: Annotated[
-        bool, Parameter(help="Let the package take its place without asking.")
-    ] = False,
+    promote: Annotated[bool, Parameter(help="Promote the package without asking.")] = False,
     update: Annotated[
-        bool, Parameter(help="Also update a package of that name that was made from another plan.")
+        bool, Parameter(help="Also update a package that was generated from another plan.")
     ] = False,
     until: Annotated[StepName | None, Parameter(help="Stop after this step.")] = None,
     output: PackagesFolder = None,
     run: Annotated[
         str | None,
-        Parameter(
-            metavar="RUN", help="Continue this generation: its name, the end of it, or last."
-        ),
+        Parameter(metavar="RUN", help="Continue this generation: its id, its end, or last."),
     ] = None,
-    take_over: Annotated[
-        bool, Parameter(help="Also if another process works on the run.", negative="")
-    ] = False,
+    take_over: Annotated[bool, Parameter(help="Also if another process works on the run.")] = False,
     model: Annotated[
         str | None,
         Parameter(
             metavar="NAME",
-            help="Answers for every agent: PROVIDER:MODEL, designer, you, or replay:RUN; what it "
-            "does not manage, the designer does.",
+            help="Model of every agent: PROVIDER:MODEL, designer, you, or replay:RUN; the designer "
+            "replaces what it cannot do.",
         ),
     ] = None,
     journal: JournalFile = None,
-    streams: Annotated[Streams, Parameter(parse=False)],
-) -> Exit:
-    """Design a workflow with a person, and write its package when they approve the plan."""
+    streams: Output,
+) -> Result:
+    """Design a workflow with a person, and write its package after approval."""
     if run is not None and (brief is not None or from_ is not None or model is not None):
-        raise usage("--run continues a generation that has begun", "leave out everything else")
+        raise usage("--run continues a generation", "leave out the brief, --from and --model")
     if take_over and run is None:
-        raise usage("--take-over goes with a run", "weft generate --run RUN --take-over")
+        raise usage("--take-over needs --run", "weft generate --run RUN --take-over")
     if brief is not None and from_ is not None:
         raise usage("the brief is given twice", "keep the text, or --from FILE")
     folder = package_to_run(streams, GENERATOR)
@@ -111,7 +109,7 @@ def generate(  # noqa: PLR0913 - its options
     if run is None:
         message = _first_message(message, streams, approve=approve)
 
-    async def work(person: Person) -> Exit:
+    async def work(person: Person) -> Result:
         async with interactive_host(session, person, 0) as host:
             if run is not None:
                 stopped = await _continue(host, session, person, wishes, run, take_over=take_over)
@@ -130,25 +128,25 @@ def generate(  # noqa: PLR0913 - its options
 
 @contextmanager
 def _without_key() -> Generator[None]:
-    """Let what keeps a model from answering be told with the one that needs nothing."""
+    """Add the designer, which needs no key, to the hints about a model."""
     try:
         yield
     except SetupError as error:
-        # What makes up replies is of no use here.
+        # Without the hint about the sample model, which is of no use here.
         hint = (error.hint or "").partition(";")[0]
-        rules = "without a language model stated rules design it: --model designer"
+        rules = "design it without a language model: --model designer"
         raise setup(str(error), *filter(None, (hint, rules))) from error
 
 
 async def _continue(
     host: Host, session: Session, person: Person, wishes: Wishes, typed: str, *, take_over: bool
 ) -> bool:
-    """Go on with a generation: one that waits, that was interrupted, or that has ended."""
-    row: RunRow = await find_run(host, typed)
+    """Continue a generation that waits, was interrupted or has ended."""
+    row = await find_run(host, typed, workflow=GENERATOR)
     generation = await require_generation(host, row)
     if wishes.until is not None and generation.is_past(wishes.until):
         raise usage(
-            f"run {row.run} has done the step {wishes.until} already",
+            f"run {row.run} is past the step {wishes.until}",
             "name a later step, or leave out --until",
         )
     session.run, session.printed = row.run, row.seq
@@ -159,26 +157,26 @@ async def _continue(
 
 
 def _first_message(message: str | None, streams: Streams, *, approve: bool) -> str | None:
-    """Return the brief; without one there must be a person who is asked for it."""
+    """Return the brief; without one, a person must be there to be asked."""
     if message is not None:
         if not message.strip():
-            raise usage("the brief is empty", "say what the workflow shall do")
+            raise usage("the brief is empty", "describe what the workflow should do")
         return read_message(message)
     if approve or streams.settings.json or not stdin_is_terminal():
         raise usage(
             "there is no brief",
-            "say what the workflow shall do: weft generate 'Answer questions of customers'",
+            "describe the workflow: weft generate 'Answer questions of customers'",
             "or name a file, - for stdin: weft generate --from FILE",
         )
     return None
 
 
 def _read_source(file: Path) -> tuple[str, ActionPlan | None]:
-    """Return the first message and the plan that a file holds; a text file holds a brief."""
+    """Return the first message and the plan of a file; a text file is a brief."""
     text = _read_text(file, "name a text file, or the action_plan.json of a package")
     if file.suffix.lower() not in _DATA:
         if not text.strip():
-            raise usage(f"{file} is empty", "write into it what the workflow shall do")
+            raise usage(f"{file} is empty", "describe in it what the workflow should do")
         return text, None
     plan = read_plan(str(file), text)
     return f"The plan is given: {plan.strategy.workflow_name}", plan
@@ -192,19 +190,19 @@ def _read_text(file: Path, hint: str) -> str:
         raise usage(f"{file} is not UTF-8 text", "save the file as UTF-8") from error
     except OSError as error:
         hint = hint if isinstance(error, FileNotFoundError) else remedy(error) or hint
-        raise not_found(f"{file} cannot be read: {error.strerror}", hint) from error
+        raise not_found(f"cannot read {file}: {error.strerror}", hint) from error
 
 
 def _read_answers(file: Path, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Json]:
-    """Return the answers in a file, each as its question wants it."""
+    """Return the answers in a file by field."""
     text = _read_text(file, "name a JSON or YAML file with answers by field")
     document = documents.read(str(file), text.encode())
     if not document.ok:
-        said = "; ".join(f"{it.place}: {it.message}" for it in document.findings)
-        raise usage(f"{file} cannot be read: {said}", "write fields with their answers")
+        errors = "; ".join(f"{each.place}: {each.message}" for each in document.findings)
+        raise usage(f"cannot read {file}: {errors}", "write fields with their answers")
     found = cast("dict[str, Json]", document.data)
     if type(found) is not dict:
-        raise usage(f"{file} holds no fields", f"write some of: {', '.join(known)}")
+        raise usage(f"{file} has no fields", f"write some of: {', '.join(known)}")
     return {name: _answer(file, name, value, known) for name, value in found.items()}
 
 
@@ -212,24 +210,21 @@ def _answer(file: Path, name: str, value: Json, known: Mapping[str, Mapping[str,
     if name not in known:
         near = nearest(name, known)
         hints = [f"did you mean {near}?"] if near else []
-        raise usage(
-            f"{file}: there is no question {name}", *hints, f"available: {', '.join(known)}"
-        )
+        raise usage(f"{file}: unknown field {name}", *hints, f"available: {', '.join(known)}")
     choices = known[name].get("enum")
     if choices and value not in choices:
-        raise usage(f"{file}: {name} is {value!r}", f"write one of: {', '.join(choices)}")
+        raise usage(
+            f"{file}: invalid value {value!r} for {name}", f"write one of: {', '.join(choices)}"
+        )
     texts = cast("list[Json]", value) if isinstance(value, list) else [value]
-    if not all(isinstance(it, str) for it in texts):
-        raise usage(f"{file}: {name} is no text", "write text, or a list of texts")
+    if not all(isinstance(text, str) for text in texts):
+        raise usage(f"{file}: {name} is not text", "write text, or a list of texts")
     return ", ".join(map(str, texts))
 
 
 def _require_folder(folder: Path) -> None:
-    """Refuse a place where no folder can be, before anything is begun."""
-    blocked = next(
-        (it for it in (folder, *folder.parents) if it.exists() and not it.is_dir()), None
-    )
+    """Refuse a path that cannot be a folder, before anything starts."""
+    paths = (folder, *folder.parents)
+    blocked = next((path for path in paths if path.exists() and not path.is_dir()), None)
     if blocked is not None:
-        raise usage(
-            f"{blocked} is a file, and packages are put into a folder", "name another: -o DIR"
-        )
+        raise usage(f"{blocked} is a file, not a folder for packages", "name another: -o DIR")

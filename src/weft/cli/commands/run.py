@@ -1,36 +1,84 @@
-"""weft run and weft chat: start a run, or take one up, and follow it."""
+"""weft run, chat, runs resume and runs answer: start or continue a run, and follow it."""
 
+import asyncio
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final, cast
 
 from cyclopts import Parameter
 
 from weft.app.folders import LOCAL
-from weft.cli.chat.conversation import AtTerminal, Session, converse, view_for
-from weft.cli.chat.follow_run import follow_run, interactive_host, print_run, run_session
+from weft.cli.chat.conversation import AtTerminal, Session, converse, subscribed, view_for
+from weft.cli.chat.follow_run import (
+    follow_run,
+    interactive_host,
+    print_run,
+    recorded_events,
+    run_session,
+)
 from weft.cli.chat.person import MANY, Person, stdin_is_terminal, unread_lines
-from weft.cli.chat.subscription import subscribed
+from weft.cli.commands.runs import run_list
 from weft.cli.completion import package_names
 from weft.cli.failure import Exit, usage
-from weft.cli.hosting import answer_schemas, find_run, locate_journal
-from weft.cli.models import models_line
-from weft.cli.options import Given, Input, JournalFile, ModelName, Seed
-from weft.cli.pages.runs import idle_text, is_idle, outcome_text, print_status, repeat_turn
-from weft.cli.starting import package_to_run, read_input, read_message, start_run, warn_if_changed
-from weft.cli.streams import Streams
-from weft.cli.text import clean, counted
+from weft.cli.hosting import (
+    RUN_HELP,
+    JournalFile,
+    JournalLocation,
+    Output,
+    People,
+    RunName,
+    acting_as,
+    find_request,
+    find_run,
+    hosted,
+    is_stopped,
+    locate_journal,
+)
+from weft.cli.pages.runs import (
+    RunStatus,
+    answer_command,
+    idle_text,
+    outcome_text,
+    repeat_turn,
+)
+from weft.cli.results import Hidden, Result
+from weft.cli.starting import (
+    Given,
+    Input,
+    ModelName,
+    Seed,
+    models_line,
+    package_to_run,
+    read_input,
+    read_json_file,
+    read_message,
+    start_run,
+    warn_if_changed,
+)
+from weft.cli.streams import Streams, clean, counted
+from weft.engine.events import TurnStarted
+from weft.engine.flow.plan import APPROVAL
 from weft.engine.rows import RequestRow, RunRow
+from weft.errors import WeftError
+from weft.findings import Json
 from weft.packages.reader import read_package
+from weft.ports.scope import Scope
 from weft.runtime.host import Host
+from weft.runtime.signals import Answer, Signal
 from weft.runtime.workflow import Workflow
-from weft.wire.rows import Schemas
+
+#: How many runs are read at once.
+_PAGE: Final = 500
+
+_AS_JSON: Final = "write JSON in single quotes, or leave it out: then a form asks for it"
 
 
 def run(
-    name: Annotated[str, Parameter(help="The package to run, by name.", completer=package_names)],
-    message: Annotated[str | None, Parameter(help="What the user says first.")] = None,
+    name: Annotated[str, Parameter(help="The package to run.", completer=package_names)],
+    message: Annotated[str | None, Parameter(help="The first message of the user.")] = None,
     /,
     *,
     given: Given = (),
@@ -38,16 +86,16 @@ def run(
     model: ModelName = None,
     seed: Seed = 0,
     journal: JournalFile = None,
-    streams: Annotated[Streams, Parameter(parse=False)],
-) -> Exit:
+    streams: Output,
+) -> Result:
     """Start a workflow and follow it."""
     if message is not None:
-        read_message(message, "say something, or leave it out and the workflow begins without")
+        read_message(message, "write a message, or leave it out")
     folder = package_to_run(streams, name)
     input_ = read_input(brought)
     session = Session(streams, locate_journal(streams, journal))
 
-    async def work(person: Person) -> Exit:
+    async def work(person: Person) -> Result:
         async with interactive_host(session, person, seed) as host:
             session.run = await start_run(
                 host, streams, folder, message=message, given=given, input_=input_, model=model
@@ -57,62 +105,98 @@ def run(
     return run_session(session, work)
 
 
+@dataclass(frozen=True)
+class ChatEnd(RunStatus):
+    """A chat that ended with its run, or whose run does not move."""
+
+    unread: Hidden[int] = 0
+
+    @property
+    def exit(self) -> Exit:
+        """The exit code: 4 if the run does not move, 1 if it failed."""
+        if self.is_idle:
+            return Exit.DONE
+        if self.row.status != "ended":
+            return Exit.WAITING
+        return Exit.DONE if self.row.outcome in ("completed", "cancelled") else Exit.FAILED
+
+    def show(self, streams: Streams) -> None:
+        """Print how the run ended; that it does not move was printed before."""
+        row = self.row
+        if self.is_idle:
+            streams.note(idle_text(row))
+        if row.status != "ended":
+            return
+        streams.note(streams.paint_error(outcome_text(row), "bold"))
+        streams.note(f"  inspect: {self.inspect}")
+        if row.outcome == "failed" and row.turns:
+            streams.note(f"  {repeat_turn(self.location, row)}")
+        if self.unread:
+            lines = f"{counted(self.unread, 'line')}{' or more' if self.unread == MANY else ''}"
+            streams.note(f"{lines} of the input were not used: the run has ended")
+
+
 def chat(
     name: Annotated[
-        str | None, Parameter(help="The package to talk with, by name.", completer=package_names)
+        str | None, Parameter(help="The package to chat with.", completer=package_names)
     ] = None,
     /,
     *,
     given: Given = (),
     model: ModelName = None,
     run: Annotated[
-        str | None,
-        Parameter(metavar="RUN", help="Continue this run: its name, the end of it, or last."),
+        str | None, Parameter(metavar="RUN", help="Continue this run: its id, its end, or last.")
     ] = None,
     seed: Seed = 0,
     journal: JournalFile = None,
-    streams: Annotated[Streams, Parameter(parse=False)],
-) -> Exit:
-    """Talk with a workflow; without a terminal, every line of stdin is a message."""
+    streams: Output,
+) -> Result:
+    """Chat with a workflow; without a terminal, every line of stdin is a message."""
     if (name is None) == (run is None):
         raise usage("name a package, or a run with --run", "weft chat HelloWorld")
     if run is not None and (given or model):
         raise usage(
-            "--set and --model are for a run that begins",
+            "--set and --model apply to new runs only",
             "change a run from a turn on: weft replay RUN --fork TURN",
         )
     folder = None if name is None else package_to_run(streams, name)
     if folder is not None:
-        _require_talk(folder)
+        _refuse_flow(folder)
     session = Session(streams, locate_journal(streams, journal, must_exist=folder is None))
 
-    async def work(person: Person) -> Exit:
+    async def work(person: Person) -> Result:
         async with interactive_host(session, person, seed) as host:
             if folder is not None:
                 session.run = await start_run(host, streams, folder, given=given, model=model)
             else:
-                await _go_back_to(host, session, run or "")
-            row = await _talk(host, session, person, went_on=folder is None)
-            asks = await host.requests(scope=LOCAL, run=row.run)
-            schemas = await answer_schemas(host, asks)
-        return _closed(session, row, asks, schemas)
+                await _reopen(host, session, run or "")
+            await _talk(host, session, person, shows_past=folder is None)
+            result = await ChatEnd.read(host, session.run, session.location)
+        ended = result.row.status == "ended"
+        return ChatEnd(
+            result.row,
+            result.requests,
+            result.schemas,
+            result.location,
+            unread=unread_lines() if ended else 0,
+        )
 
     return run_session(session, work)
 
 
-def _require_talk(folder: Path) -> None:
-    """Refuse a flow: its steps work on values, and nobody in it waits for messages."""
+def _refuse_flow(folder: Path) -> None:
+    """Refuse a flow: its steps work on values, and none of them waits for messages."""
     if read_package(folder).spec.flow is not None:
         name = folder.resolve().name
         raise usage(
-            f"{name} is a flow, and takes no messages",
+            f"{name} is a flow and takes no messages",
             f"run it: weft run {name} --set NAME=VALUE",
-            "approve something in a run: weft runs answer RUN",
+            "approve a step of a run: weft runs answer RUN",
         )
 
 
-async def _go_back_to(host: Host, session: Session, typed: str) -> None:
-    """Go on with the run a person means, which another process may be working on."""
+async def _reopen(host: Host, session: Session, typed: str) -> None:
+    """Continue the chat of a run, which another process may be working on."""
     row = await find_run(host, typed)
     session.run, session.ours = row.run, False
     state = await host.state(row.run, scope=LOCAL)
@@ -123,45 +207,219 @@ async def _go_back_to(host: Host, session: Session, typed: str) -> None:
     warn_if_changed(session.streams, row)
 
 
-async def _talk(host: Host, session: Session, person: Person, *, went_on: bool) -> RunRow:
+async def _talk(host: Host, session: Session, person: Person, *, shows_past: bool) -> None:
     streams = session.streams
     workflow = await host.workflow(session.run, scope=LOCAL)
     state = await host.state(session.run, scope=LOCAL)
     if stdin_is_terminal():
-        streams.note("Ctrl-C leaves, /help lists what else you can do.")
+        streams.note("Ctrl-C leaves, /help lists the commands.")
     view = view_for(session, workflow, model=state.model)
-    if went_on:
-        await _show_again(host, session, workflow)
+    if shows_past:
+        await _show_past(host, session, workflow)
     answering = AtTerminal(person, streams, workflow, partial(print_run, host, session))
     async with subscribed(host, session.run, after=session.printed) as news:
-        return await converse(host, session, news, view, answering)
+        await converse(host, session, news, view, answering)
 
 
-async def _show_again(host: Host, session: Session, workflow: Workflow) -> None:
-    """Show a run from its beginning, with what the user said."""
+async def _show_past(host: Host, session: Session, workflow: Workflow) -> None:
+    """Show a run from its beginning, with the messages of the user."""
     view = view_for(session, workflow, echo=True)
     async for item in host.events(session.run, scope=LOCAL):
         view.show(item)
         session.printed += 1
 
 
-def _closed(
-    session: Session, row: RunRow, requests: Sequence[RequestRow], schemas: Schemas
-) -> Exit:
-    streams = session.streams
-    if streams.settings.json:
-        print_status(streams, session.location, row, requests, schemas)
-    if is_idle(row, requests):
-        streams.note(idle_text(row))
-        return Exit.DONE
-    if row.status != "ended":  # it does not move, which was printed
-        return Exit.WAITING
-    streams.note(streams.paint_error(outcome_text(row), "bold"))
-    streams.note(f"  inspect: weft inspect {row.run}{session.location.options}")
-    if row.outcome == "failed" and row.turns:
-        streams.note(f"  {repeat_turn(session.location, row)}")
-    unread = unread_lines()
-    if unread:
-        more = " or more" if unread == MANY else ""
-        streams.note(f"{counted(unread, 'line')}{more} of the input not used: the run has ended")
-    return Exit.DONE if row.outcome in ("completed", "cancelled") else Exit.FAILED
+def resume(
+    run: Annotated[str | None, Parameter(help=RUN_HELP)] = None,
+    /,
+    *,
+    all_: Annotated[bool, Parameter(name="--all", help="Every run whose process died.")] = False,
+    take_over: Annotated[bool, Parameter(help="Also a run that another process works on.")] = False,
+    seed: Seed = 0,
+    journal: JournalFile = None,
+    streams: Output,
+) -> Result:
+    """Continue a run whose process ended before the run did, and follow it."""
+    location = locate_journal(streams, journal, must_exist=True)
+    if all_ and take_over:
+        raise usage("--all continues only runs whose processes died", "leave out --take-over")
+    if (run is None) != all_:
+        raise usage("name a run, or --all", "weft runs resume RUN", "weft runs resume --all")
+    if run is None:
+        return _resume_all(location, streams, seed)
+    session = Session(streams, location)
+
+    async def work(person: Person) -> Result:
+        async with interactive_host(session, person, seed) as host:
+            row = await find_run(host, run)
+            if row.status == "ended":
+                look = f"inspect it: weft inspect {row.run}{session.location.options}"
+                raise usage(outcome_text(row), repeat_turn(session.location, row) or look)
+            warn_if_changed(streams, row)
+            session.run, session.printed = row.run, await _event_before_turn(host, row)
+            async with subscribed(host, row.run, after=session.printed) as news:
+                await host.resume(row.run, scope=LOCAL, take_over=take_over, streamed=True)
+                note = f"run {row.run} of {row.workflow} continues"
+                streams.note(streams.paint_error(note, "dim"))
+                return await follow_run(host, session, person, news)
+
+    return run_session(session, work)
+
+
+def _resume_all(location: JournalLocation, streams: Streams, seed: int) -> Result:
+    """Resume the runs whose processes died, and wait until all of them are idle."""
+
+    async def settle(host: Host, row: RunRow) -> RunRow | None:
+        try:
+            await host.resume(row.run, scope=LOCAL)
+            return await host.settled(row.run, scope=LOCAL)
+        except WeftError as error:  # The others are resumed nevertheless.
+            streams.problem(clean(f"cannot resume run {row.run}: {error}"))
+            return None
+
+    async def work() -> Result:
+        async with hosted(location, seed=seed) as host:
+            stopped: list[RunRow] = []
+            last: str | None = None
+            while page := await host.runs(scope=LOCAL, status="running", before=last, limit=_PAGE):
+                stopped += [row for row in page if is_stopped(row)]
+                last = page[-1].run
+            streams.note(f"{counted(len(stopped), 'run')} to resume")
+            settled = await asyncio.gather(*(settle(host, row) for row in stopped))
+            rows = [row for row in settled if row is not None]
+            outcome = Exit.DONE if len(rows) == len(stopped) else Exit.FAILED
+            asked = await host.requests(scope=Scope(LOCAL.app))
+            return await run_list(host, rows, asked, location, outcome=outcome)
+
+    return asyncio.run(work())
+
+
+async def _event_before_turn(host: Host, row: RunRow) -> int:
+    """Return the event before the current turn, which is shown from its beginning."""
+    state = await host.state(row.run, scope=LOCAL)
+    turns = [turn for turn in state.active if turn]  # 0 is the run itself.
+    if not turns:
+        return row.seq
+    first = min(turns)  # Of parallel turns, the one that began first.
+    return next(
+        event.seq - 1
+        for event in await recorded_events(host, row.run)
+        if isinstance(event.data, TurnStarted) and event.turn == first
+    )
+
+
+def answer(
+    run: RunName,
+    /,
+    *text: Annotated[
+        str, Parameter(name="ANSWER", help="The answer; of several requests, REQUEST before it.")
+    ],
+    json_value: Annotated[
+        str | None, Parameter(metavar="JSON", help="The answer as JSON, or @FILE.")
+    ] = None,
+    as_: People = (),
+    as_text: Annotated[
+        bool, Parameter(name="--text", help="The answer is text, even if it is valid JSON.")
+    ] = False,
+    seed: Seed = 0,
+    journal: JournalFile = None,
+    streams: Output,
+) -> Result:
+    """Answer an open request of a run, and follow it; without an answer, a form asks for it."""
+    session = Session(streams, locate_journal(streams, journal, must_exist=True))
+    request_name, value = _read_words(text, json_value)
+    people = acting_as(as_)
+    if as_text:
+        if not isinstance(value, str):
+            raise usage("--text needs an answer in words", "weft runs answer RUN TEXT --text")
+        value = _Literal(value)
+
+    async def work(person: Person) -> Result:
+        async with interactive_host(session, person, seed) as host:
+            row = await find_run(host, run)
+            request = await find_request(host, row, request_name, session.location, people)
+            warn_if_changed(streams, row)
+            session.run, session.printed, session.asking = row.run, row.seq, request.kind
+            signal = await _signal(host, session, person, request, value)
+            async with subscribed(host, row.run, after=row.seq) as news:
+                await host.deliver(row.run, signal, scope=people)
+                session.asking = ""
+                return await follow_run(host, session, person, news)
+
+    return run_session(session, work)
+
+
+class _Literal:
+    """An answer that is delivered unchanged."""
+
+    def __init__(self, value: Json) -> None:
+        self.value = value
+
+
+def _read_words(words: Sequence[str], json_value: str | None) -> tuple[str | None, Json]:
+    """Return the name of the request and the answer, which may be text, JSON or missing."""
+    if len(words) > 2 or (len(words) == 2 and json_value is not None):
+        raise usage("too many arguments", "put quotes around the answer")
+    if json_value is not None:
+        return (words[0] if words else None), _Literal(_read_json(json_value))
+    if len(words) == 2:
+        return words[0], words[1]
+    return None, words[0] if words else None
+
+
+def _json_or_text(streams: Streams, text: str) -> Json:
+    """Return an answer of any type: an object or a list is JSON, everything else text."""
+    try:
+        value = cast("Json", json.loads(text))
+    except ValueError:
+        return text
+    if text.lstrip()[0] not in "{[":
+        return text
+    streams.note("the answer is delivered as JSON; as text: --text")
+    return value
+
+
+def _read_json(text: str) -> Json:
+    if text.startswith("@"):
+        return read_json_file(Path(text[1:]), _AS_JSON)
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise usage(f"the answer is not valid JSON: {error}", _AS_JSON) from error
+
+
+async def _signal(
+    host: Host, session: Session, person: Person, request: RequestRow, value: Json
+) -> Signal:
+    """Return the signal for an answer: the given one, or one that a form asks for."""
+    workflow = await host.workflow(session.run, scope=LOCAL)
+    if value is None:
+        if not stdin_is_terminal() or session.streams.settings.json:
+            raise usage("the answer is missing", "weft runs answer RUN TEXT, or --json-value JSON")
+        signal = None
+        while signal is None:
+            signal = await AtTerminal(person, session.streams, workflow)(request)
+        return signal
+    if request.kind == "chat" and isinstance(value, str):
+        return Answer(request.id, read_message(value, "write a message; the run waits for it"))
+    form = workflow.forms.get(request.tool or "")
+    schema = (form.answer_schema if form else None) or {}
+    if isinstance(value, _Literal):
+        value = value.value
+    elif not schema:
+        value = _json_or_text(session.streams, str(value))
+    elif (request.tool or "").startswith(APPROVAL) and not str(value).lstrip().startswith("{"):
+        value = {"decision": value}
+    elif schema.get("type") != "string":
+        value = _read_json(str(value))
+    error = form.answer_error(value) if form else None
+    if form and error and form.options:
+        row = await host.run(session.run, scope=LOCAL)
+        count = len(await host.requests(scope=LOCAL, run=session.run))
+        raise usage(error, f"answer: {answer_command(session.location, row, request, count)}")
+    if error:
+        raise usage(
+            f"invalid answer to {request.tool}: {error}",
+            f"see what it takes: weft runs show {session.run}{session.location.options}",
+        )
+    return Answer(request.id, value)

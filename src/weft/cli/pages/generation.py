@@ -1,4 +1,4 @@
-"""A generation as people see it: a line for each agent, who made what, and the plan."""
+"""A generation as text: one line per agent, who made which part, and the plan."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -7,8 +7,7 @@ from typing import Any, Final, cast
 
 from weft.app.generation import DOWNLOAD, INTERVIEW, Generation, Made, Round
 from weft.app.promotion import Change
-from weft.cli.streams import Streams
-from weft.cli.text import clean, clean_lines, counted, folded
+from weft.cli.streams import Streams, clean, clean_lines, counted, folded
 from weft.engine import events
 from weft.engine.events import Event
 from weft.findings import Json
@@ -18,10 +17,10 @@ from weft.generator.steps import STEP_OF
 from weft.runtime.runs.live_stream import Delta, ToolProgress
 from weft.runtime.workflow import Workflow
 
-#: The room for names of agents.
+#: The width of the longest agent name.
 _NAMES: Final = max(map(len, STEP_OF))
 
-#: What is told of the interview, which may all be assumed.
+#: The fields of the interview that are printed; all of them may be assumed.
 _ASSUMED: Final = {
     "started_by": "started by",
     "approver": "approved by",
@@ -29,31 +28,31 @@ _ASSUMED: Final = {
     "specialists": "specialists",
 }
 
-#: A line of a plan is broken as often as it takes, up to here.
+#: The greatest number of lines that one line of a plan is wrapped to.
 _MOST: Final = 60
 
-#: The hash of a plan as far as it is shown in a line.
+#: The length of a hash in a line.
 _SHORT: Final = 12
 
 
 class StepDone(Exception):
-    """The step is done after which the person wants to stop."""
+    """The step of --until is done."""
 
 
 class ProgressView:
-    """Shows a generation: one line when an agent is done, and what was in its way."""
+    """Shows a generation: one line per finished agent, and every retry."""
 
     def __init__(self, streams: Streams, workflow: Workflow, *, until: str = "") -> None:
         self._streams = streams
         self._agents = {tool.function: tool.agent for tool in workflow.spec.tools}
         #: The agent whose handoff ends it.
         self._until = until
-        #: What was said last: what a person must know who is asked for a message.
+        #: The last message, which a person must know who is asked for a reply.
         self.words = ""
         self._instead_of = ""
 
     def show(self, item: Event | Delta) -> None:
-        """Show what a person wants to know; raises StepDone after the step to stop at."""
+        """Show an item; raises StepDone after the step of --until."""
         if isinstance(item, ToolProgress):
             self._streams.status(f"{item.tool}: {item.text}")
         if not isinstance(item, Event):
@@ -87,16 +86,19 @@ class ProgressView:
         self._instead_of = data.instead_of
 
     def _checked(self, request: events.RequestOpened) -> None:
-        """Show what was found out about the packages that are offered."""
+        """Show the results of the checks of the offered packages."""
         if request.tool == DOWNLOAD:
             payload = cast("dict[str, Any]", request.payload)
-            for it in cast("Sequence[str]", payload.get("checked") or ()):
-                self._line(self._agents[DOWNLOAD], f"checked: {it}")
+            for result in cast("Sequence[str]", payload.get("checked") or ()):
+                self._line(self._agents[DOWNLOAD], f"checked: {result}")
 
     def _returned(self, tool: str, value: Json) -> None:
-        told = made_text(tool, value)
-        if told:
-            self._line(self._agents.get(tool, tool), told)
+        text = made_text(tool, value)
+        if text:
+            self._line(self._agents.get(tool, tool), text)
+
+    def tick(self) -> None:
+        """Print nothing: the designers are fast, and tools report their own progress."""
 
     def _line(self, agent: str, text: str) -> None:
         room = self._streams.error_columns - _NAMES - 2
@@ -105,7 +107,7 @@ class ProgressView:
 
 
 def made_text(tool: str, value: Json) -> str:
-    """Say in a line what a tool of the Generator returned; empty where others say it."""
+    """Return the result of a tool of the Generator in one line; empty if others show it."""
     fields = cast("dict[str, Any]", value if isinstance(value, dict) else {})
     match fields:
         case {"chosen": chosen, "reasons": reasons}:
@@ -119,26 +121,27 @@ def made_text(tool: str, value: Json) -> str:
             named = f" {fields['plan_hash'][:_SHORT]}" if fields.get("plan_hash") else ""
             text = f"plan{named}: {acceptance.replace('_', ' ')}"
         case {"replaced": replaced}:
-            told = f"{counted(len(replaced), 'piece')} replaced: {'; '.join(replaced)}"
-            text = told if replaced else "done"
+            parts = f"{counted(len(replaced), 'piece')} replaced: {'; '.join(replaced)}"
+            text = parts if replaced else "done"
         case {"sent_back_to": agent, "findings": findings}:
             text = f"sent back to {agent}: {'; '.join(findings)}"
         case {"promotion": promotion, "packages": packages}:
             text = f"{', '.join(packages)}: {promotion}"
         case _ if tool == INTERVIEW:
-            said = {label: fields.get(name) for name, label in _ASSUMED.items()}
-            text = "; ".join(f"{label}: {it}" for label, it in said.items() if it) or "answered"
+            answers = {label: fields.get(name) for name, label in _ASSUMED.items()}
+            given = (f"{label}: {value}" for label, value in answers.items() if value)
+            text = "; ".join(given) or "answered"
         case _:
             text = ""
     return text
 
 
 def report_lines(generation: Generation, made: Iterable[Made]) -> list[str]:
-    """Say whose work the parts are, and what of it did not stay."""
+    """Return who made the parts, and which of them were replaced."""
     whose: dict[str, list[str]] = {}
-    for it in made:
-        name = it.model if it.answerer == "model" else it.answerer
-        whose.setdefault(name or it.answerer, []).append(it.agent)
+    for part in made:
+        name = part.model if part.answerer == "model" else part.answerer
+        whose.setdefault(name or part.answerer, []).append(part.agent)
     lines = [
         f"{counted(len(agents), 'part')} by {name}: {', '.join(agents)}"
         if len(whose) > 1
@@ -146,16 +149,20 @@ def report_lines(generation: Generation, made: Iterable[Made]) -> list[str]:
         for name, agents in whose.items()
     ]
     lines += [
-        f"{it.agent}: {it.answerer} in place of {it.instead_of}" for it in made if it.instead_of
+        f"{part.agent}: {part.answerer} in place of {part.instead_of}"
+        for part in made
+        if part.instead_of
     ]
-    lines += [f"replaced, {it['agent']}, {it['what']}: {it['why']}" for it in generation.replaced]
+    lines += [
+        f"replaced, {each['agent']}, {each['what']}: {each['why']}" for each in generation.replaced
+    ]
     if generation.repairs:
         lines.append(f"the packages were sent back {counted(generation.repairs, 'time')}")
     return lines
 
 
 def change_data(change: Change) -> dict[str, Json]:
-    """Return what became of a package, as JSON can hold it."""
+    """Return the promotion of a package as JSON."""
     compared = change.comparison
     return {
         "name": change.name,
@@ -170,13 +177,13 @@ def change_data(change: Change) -> dict[str, Json]:
 
 
 def generation_data(generation: Generation, made: Iterable[Made]) -> dict[str, Json]:
-    """Return what a generation has come to, as JSON can hold it."""
+    """Return a generation as JSON."""
     last = generation.rounds[-1] if generation.rounds else None
     return {
         "plan": None if last is None else {"round": last.number, "hash": last.hash},
         "acceptance": generation.acceptance,
-        "parts": [asdict(it) for it in made],
-        "replaced": [dict(it) for it in generation.replaced],
+        "parts": [asdict(part) for part in made],
+        "replaced": [dict(each) for each in generation.replaced],
         "repairs": generation.repairs,
         "verdict": generation.bundle.get("verdict"),
         "promotion": generation.promotion,
@@ -184,7 +191,7 @@ def generation_data(generation: Generation, made: Iterable[Made]) -> dict[str, J
 
 
 def plan_page(round_: Round, streams: Streams) -> str:
-    """Return a plan with its drawing, as wide as the terminal."""
+    """Return a plan with its diagram, as wide as the terminal."""
     lines = [
         part
         for line in plan_lines(round_.plan)
@@ -194,31 +201,33 @@ def plan_page(round_: Round, streams: Streams) -> str:
 
 
 def decision_lines(generation: Generation, round_: Round) -> list[str]:
-    """Say what was decided about a plan, and what was to be different."""
+    """Return the decision on a plan, and the comments on it."""
     lines = [f"hash      {round_.hash}", f"round     {round_.number} of {len(generation.rounds)}"]
     if round_.number < len(generation.rounds):
         lines.append("decision  adjustments requested")
     else:
         lines.append(f"decision  {generation.acceptance.replace('_', ' ')}")
     lines += [
-        f"comment   about {it['about']}: {it['text']}"
-        for it in generation.comments
-        if it.get("round") == round_.plan.version
+        f"comment   about {comment['about']}: {comment['text']}"
+        for comment in generation.comments
+        if comment.get("round") == round_.plan.version
     ]
-    return [clean(it) for it in lines]
+    return [clean(line) for line in lines]
 
 
 def change_note(change: Change) -> str:
-    """Say in a line what became of a package."""
+    """Return the promotion of a package in one line."""
     if change.created:
         number = f" with {counted(len(change.files), 'file')}" if change.is_package else ""
-        return f"made {change.place}{number}"
+        return f"created {change.place}{number}"
     compared = change.comparison
     counts: Mapping[str, Sequence[str]] = {
         "added": compared.added,
         "changed": compared.changed,
         "removed": compared.removed,
     }
-    said = ", ".join(f"{len(it)} {word}" for word, it in counts.items() if it)
+    changes = ", ".join(f"{len(files)} {word}" for word, files in counts.items() if files)
     kept = f"; your changes stay in {', '.join(change.edited)}" if change.edited else ""
-    return f"updated {change.place}: {said}{kept}" if said else f"unchanged: {change.place}{kept}"
+    if not changes:
+        return f"unchanged: {change.place}{kept}"
+    return f"updated {change.place}: {changes}{kept}"

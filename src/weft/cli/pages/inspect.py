@@ -1,11 +1,11 @@
-"""What happened in a run as a page; one turn with the exact prompt; two turns side by side."""
+"""A run as a page, one turn with the exact prompt, and two turns compared."""
 
 import json
 from collections.abc import Iterable, Sequence
 from typing import Final, cast
 
 from weft.cli.pages.board import add_board, add_board_outcome, add_board_turn
-from weft.cli.pages.event_lines import (
+from weft.cli.pages.events import (
     document_text,
     fetched_text,
     hook_text,
@@ -13,14 +13,12 @@ from weft.cli.pages.event_lines import (
     judgement_text,
     progress_text,
     reason_of,
-    who_stood_in,
+    replacement_text,
     writer_text,
 )
-from weft.cli.pages.flow import add_context, add_step_outcome, flow_lines
-from weft.cli.pages.flow_lines import step_heading
-from weft.cli.pages.page import Page
-from weft.cli.streams import Streams
-from weft.cli.text import at_time, counted, value_text
+from weft.cli.pages.flow import add_context, add_step_outcome, flow_lines, step_heading
+from weft.cli.results import Page
+from weft.cli.streams import Streams, at_time, counted, value_text
 from weft.context.segment import LeftOut, Segment
 from weft.engine.events.kinds import BOARD_HOOKS, STEP_HOOKS
 from weft.findings import Json
@@ -31,16 +29,17 @@ from weft.inspect.turn import Prompt, TurnComparison, TurnInspection
 from weft.inspect.turn_notes import ModelCall, TurnRecord
 from weft.inspect.variables import Cause, VariableRecord
 
-#: Events that only stand between a cause and what it leads to.
+#: Events that only connect a cause to its effect.
 _INNER: Final = frozenset({"TurnStarted", "TurnEnded", "ContextAssembled"})
 
 _MOST_LINKS: Final = 4
 
-#: Who has set a value that stands in the package, in words.
+#: Writers of values that a package declares.
 _DECLARED: Final = {"package": "the package", "default": "default"}
 
 
 def run_page(inspection: RunInspection, streams: Streams) -> str:
+    """Return a run as a page."""
     page, stacks = Page(streams), streams.settings.verbose
     page.title(f"run {inspection.run} of {inspection.workflow}: {_status(inspection)}")
     page.lines(_facts(inspection))
@@ -51,19 +50,19 @@ def run_page(inspection: RunInspection, streams: Streams) -> str:
         _variable(page, variable)
     if not inspection.variables:
         page.line("none")
-    _add_own(page, inspection)
+    _add_run_events(page, inspection)
     page.title("Turns" if inspection.flow is None else "Steps")
     for record in inspection.opening:
         _handoff(page, record, 2)
-    ways = flow_lines(inspection.flow) if inspection.flow is not None else []
+    branches = flow_lines(inspection.flow) if inspection.flow is not None else []
     for turn in inspection.turns:
-        _add_ways(page, ways, turn.seq)
+        _add_branches(page, branches, turn.seq)
         add_turn(page, turn, stacks=stacks)
-    _add_ways(page, ways, inspection.seq + 1)
+    _add_branches(page, branches, inspection.seq + 1)
     if not inspection.turns:
         page.line("no agent has taken a turn yet")
     if inspection.requests:
-        page.title("Open questions")
+        page.title("Open requests")
         for request in inspection.requests:
             what = "a message" if request.kind == "chat" else f"{request.tool}"
             whom = f", of {request.addressee}" if request.addressee else ""
@@ -71,10 +70,10 @@ def run_page(inspection: RunInspection, streams: Streams) -> str:
     return str(page)
 
 
-def _add_ways(page: Page, ways: list[tuple[int, str]], before: int) -> None:
-    """Add where a flow went before an event, and forget it."""
-    while ways and ways[0][0] < before:
-        page.line(ways.pop(0)[1], style="cyan")
+def _add_branches(page: Page, branches: list[tuple[int, str]], before: int) -> None:
+    """Move the branches before an event from the list to the page."""
+    while branches and branches[0][0] < before:
+        page.line(branches.pop(0)[1], style="cyan")
 
 
 def _status(inspection: RunInspection) -> str:
@@ -82,18 +81,16 @@ def _status(inspection: RunInspection) -> str:
     return inspection.outcome or ("idle" if idle else inspection.status)
 
 
-def _add_own(page: Page, inspection: RunInspection) -> None:
-    """Add what happened for the run itself, beside its turns."""
+def _add_run_events(page: Page, inspection: RunInspection) -> None:
+    """Add what happened in the run outside of turns."""
     if not (inspection.fetched or inspection.points or inspection.judged or inspection.documents):
         return
     page.title("Before, between and after turns")
-    for it in inspection.fetched:
-        page.line(f"fetched {fetched_text(it)}")
+    page.lines(f"fetched {fetched_text(record)}" for record in inspection.fetched)
     _points(page, inspection.points, 2)
-    for it in inspection.judged:
-        page.line(judgement_text(it))
-    for it in inspection.documents:
-        page.line(f"{document_text(it.name, it.fault)} (as of event {it.value})")
+    page.lines(judgement_text(record) for record in inspection.judged)
+    for record in inspection.documents:
+        page.line(f"{document_text(record.name, record.fault)} (as of event {record.value})")
 
 
 def took_text(seconds: float, waited: float, digits: int = 2) -> str:
@@ -112,21 +109,20 @@ def _turn_heading(turn: TurnRecord) -> str:
 
 
 def add_turn(page: Page, turn: TurnRecord, *, stacks: bool = False) -> None:
-    """Add what happened in a turn; `stacks` with the tracebacks of steps that failed."""
+    """Add a turn; `stacks` adds the tracebacks of failed steps."""
     page.line(_turn_heading(turn), style="bold")
     if turn.settings:
-        said = (f"{name} {value_text(value)}" for name, value in turn.settings.items())
-        page.line(f"settings {', '.join(said)}", 5, "dim")
-    for it in turn.fetched:
-        page.line(f"fetched {fetched_text(it)}", 5)
+        settings = (f"{name} {value_text(value)}" for name, value in turn.settings.items())
+        page.line(f"settings {', '.join(settings)}", 5, "dim")
+    page.lines((f"fetched {fetched_text(record)}" for record in turn.fetched), 5)
     if turn.board is not None:
         add_board_turn(page, turn.board, 5)
     if turn.step is not None:
         add_context(page, turn.step, 5)
     first = turn.calls[0].seq if turn.calls else 0
-    _points(page, [it for it in turn.points if it.seq < first], 5)
+    _points(page, [use for use in turn.points if use.seq < first], 5)
     _calls(page, turn)
-    _points(page, [it for it in turn.points if it.seq > first], 5)
+    _points(page, [use for use in turn.points if use.seq > first], 5)
     if turn.sent is not None:
         page.line(f'says after its hooks "{" ".join(turn.sent.split())}"', 5)
     if turn.step is not None:
@@ -135,14 +131,13 @@ def add_turn(page: Page, turn: TurnRecord, *, stacks: bool = False) -> None:
         _outcome(page, turn)
     if turn.board is not None:
         add_board_outcome(page, turn.board, 5)
-    for it in turn.judged:
-        page.line(judgement_text(it), 5)
+    page.lines((judgement_text(record) for record in turn.judged), 5)
     for record in turn.handoffs:
         _handoff(page, record, 5)
 
 
 def _outcome(page: Page, turn: TurnRecord) -> None:
-    """Add what was set, and how it failed."""
+    """Add the variables and the failure of a turn."""
     if turn.variables:
         page.line(f"set {', '.join(turn.variables)}", 5)
     if turn.error is not None:
@@ -150,7 +145,7 @@ def _outcome(page: Page, turn: TurnRecord) -> None:
 
 
 def _calls(page: Page, turn: TurnRecord) -> None:
-    """Add what models and tools were asked."""
+    """Add the model calls and tool calls of a turn."""
     for call in turn.calls:
         page.line(_call(call), 5)
         for retry in call.retries:
@@ -185,11 +180,12 @@ def _variable(page: Page, variable: VariableRecord) -> None:
     if not variable.history:
         page.line(f"{origin}; not set", 6, "dim")
     else:
-        # What counts; in a group another member may have set it later, for itself.
+        # The value that counts: in a group, another member may have set its own value later.
         counts = variable.causes[0].seq if variable.causes else 0
-        last = next((it for it in variable.history if it.seq == counts), variable.history[-1])
-        sets = sum(it.writer not in _DECLARED for it in variable.history)
-        times = f", {sets} times in all" if sets > 1 else ""
+        changes = variable.history
+        last = next((change for change in changes if change.seq == counts), changes[-1])
+        sets = sum(change.writer not in _DECLARED for change in changes)
+        times = f", set {sets} times" if sets > 1 else ""
         how = writer_text(_DECLARED.get(last.writer, last.writer), variable.inputs)
         set_ = "" if how.startswith("computed") else "set "
         page.line(f"{origin}; {set_}{how} at event {last.seq}{times}", 6, "dim")
@@ -201,8 +197,10 @@ def _variable(page: Page, variable: VariableRecord) -> None:
 
 
 def _chain(causes: Sequence[Cause]) -> str:
-    """Say what led to something; the middle of a long chain tells the least."""
-    links = [f"{it.kind} {it.seq} ({it.actor})" for it in causes if it.kind not in _INNER]
+    """Return a chain of causes; of a long one, the middle is left out."""
+    links = [
+        f"{cause.kind} {cause.seq} ({cause.actor})" for cause in causes if cause.kind not in _INNER
+    ]
     if len(links) > _MOST_LINKS:
         links = [*links[: _MOST_LINKS - 1], "...", links[-1]]
     return " <- ".join(links)
@@ -221,7 +219,7 @@ def _call(call: ModelCall) -> str:
         said.append(f"{call.seconds:.2f} s")
         if call.tools:
             said.append(f"asks for {', '.join(call.tools)}")
-        # What its hooks have not had yet, or what was rejected, is shown to no user.
+        # Users never see a rejected reply, or one that hooks have not processed yet.
         words = call.text if call.refused else call.shown or call.text
         if words.strip():
             said.append(f'says "{" ".join(words.split())}"')
@@ -230,7 +228,7 @@ def _call(call: ModelCall) -> str:
         if call.finish:
             said.append(how_it_ended(call.finish))
         if call.instead_of:
-            said.append(who_stood_in(call.model, call.instead_of))
+            said.append(replacement_text(call.model, call.instead_of))
     if call.refused:
         said.append(f"rejected: {call.refused}")
     return ", ".join(said)
@@ -244,9 +242,9 @@ def _tool(use: ToolUse) -> str:
 
 
 def _points(page: Page, uses: Iterable[ToolUse], margin: int) -> None:
-    """Add functions that were called at boundaries, and what they changed."""
+    """Add the functions called at hook points, and what they changed."""
     for use in uses:
-        if use.hook not in STEP_HOOKS:  # What a step sets, and how it fails, stands with it.
+        if use.hook not in STEP_HOOKS:  # The step itself shows its values and its failure.
             _point(page, use, margin)
 
 
@@ -255,21 +253,21 @@ def _point(page: Page, use: ToolUse, margin: int) -> None:
     if use.outcome == "open":
         what = "open"
     elif use.error is not None:
-        went_on = "; all went on without it" if use.went_on else ""
+        continued = "; the run continued without it" if use.went_on else ""
         reason = use.error.removeprefix(f"{use.tool} failed: ")
-        what = f"{'failed' if use.outcome == 'error' else use.outcome}: {reason}{went_on}"
+        what = f"{'failed' if use.outcome == 'error' else use.outcome}: {reason}{continued}"
     elif use.edits:
-        what = f"changed {', '.join(_EDITED[it.what] for it in use.edits)}"
+        what = f"changed {', '.join(_EDITED[edit.what] for edit in use.edits)}"
     else:
-        what = _came_to(use)
+        what = _return_text(use)
     page.line(f"{hook_text(use.hook, use.variable, use.tool)}: {what}{took}", margin)
     for edit in use.edits:
         _edit(page, edit, margin + 4)
     _aside(page, use, margin + 4)
 
 
-def _came_to(use: ToolUse) -> str:
-    """Say what a function returned; on a board, what is published says that itself."""
+def _return_text(use: ToolUse) -> str:
+    """Return what a function returned; on a board, the artifacts show it."""
     if use.value is None or use.hook in BOARD_HOOKS:
         return "done"
     return f"returned {value_text(use.value)}"
@@ -291,33 +289,33 @@ def _edit(page: Page, edit: Edit, margin: int) -> None:
 
 
 def _aside(page: Page, use: ToolUse, margin: int) -> None:
-    """Add what a call did beside its result."""
+    """Add what a call did besides its result."""
     if use.progress is not None:
-        page.line(f"came to {progress_text(*use.progress)}", margin, "dim")
-    for it in use.fetched:
-        page.line(f"fetched {fetched_text(it)}", margin)
-    for it in use.consulted:
-        who = it.model or it.answerer
-        page.line(f'asked {who or "the model"}, which said "{" ".join(it.text.split())}"', margin)
-    for it in use.surfaces:
-        shown = f"{it.component} ({it.mode}): {value_text(it.payload)}"
-        page.line(f"showed {it.tool} with {shown}", margin)
+        page.line(f"reached {progress_text(*use.progress)}", margin, "dim")
+    page.lines((f"fetched {fetched_text(record)}" for record in use.fetched), margin)
+    for reply in use.consulted:
+        who = reply.model or reply.answerer or "the model"
+        page.line(f'asked {who}, which said "{" ".join(reply.text.split())}"', margin)
+    for surface in use.surfaces:
+        shown = f"{surface.component} ({surface.mode}): {value_text(surface.payload)}"
+        page.line(f"showed {surface.tool} with {shown}", margin)
 
 
 def _handoff(page: Page, record: HandoffRecord, margin: int) -> None:
     page.line(f"{record.source} -> {record.target}, because {reason_of(record)}", margin)
-    # That the only rule was asked goes without saying.
+    # A single rule needs no list.
     if len(record.asked) > 1:
-        asked = (f"{number} {_asked(it)}" for number, it in enumerate(record.asked, start=1))
+        asked = (f"{number} {_asked(rule)}" for number, rule in enumerate(record.asked, start=1))
         page.line(f"asked: {'; '.join(asked)}", margin + 4, "dim")
 
 
 def _asked(rule: RuleAsked) -> str:
-    """Say what came of a rule; one without a condition needs no second word."""
+    """Return a rule and its verdict."""
     return rule.verdict if rule.condition is None else f"{rule.condition}: {rule.verdict}"
 
 
 def turn_page(inspection: TurnInspection, streams: Streams) -> str:
+    """Return a turn as a page, with the exact prompts."""
     page = Page(streams)
     page.title(f"run {inspection.run}, turn {inspection.record.number}: {inspection.record.agent}")
     add_turn(page, inspection.record, stacks=True)
@@ -327,15 +325,16 @@ def turn_page(inspection: TurnInspection, streams: Streams) -> str:
             page.line(f"{name} = {value}")
     if inspection.sets:
         page.title("Set in this turn")
-        for it in inspection.sets:
-            page.line(f"{it.name} = {it.shown}  ({writer_text(it.writer)}, event {it.seq})")
+        for change in inspection.sets:
+            who = writer_text(change.writer)
+            page.line(f"{change.name} = {change.shown}  ({who}, event {change.seq})")
     for prompt in inspection.prompts:
         _prompt(page, prompt)
     return str(page)
 
 
 def comparison_page(comparison: TurnComparison, streams: Streams) -> str:
-    """Return what differs between two turns, as a page."""
+    """Return the differences between two turns as a page."""
     page = Page(streams)
     page.title(f"{comparison.before} compared with {comparison.after}")
     if comparison.values:
@@ -352,19 +351,19 @@ def comparison_page(comparison: TurnComparison, streams: Streams) -> str:
     ):
         if items:
             page.title(title)
-            page.lines(left_out_text(it) for it in items)
+            page.lines(left_out_text(item) for item in items)
     if not (
         comparison.values
         or comparison.slices
         or comparison.newly_left_out
         or comparison.no_longer_left_out
     ):
-        page.line("both agents were sent the same")
+        page.line("both agents were sent the same content")
     return str(page)
 
 
 def left_out_text(item: LeftOut) -> str:
-    """Say what was left out and why."""
+    """Return what was left out, and why."""
     rest = {k: v for k, v in item.items() if k not in ("kind", "origin", "reason")}
     what = f" {json.dumps(rest, ensure_ascii=False)}" if rest else ""
     return f"{item.get('kind')} {item.get('origin')}{what}: {item.get('reason')}"
@@ -384,11 +383,11 @@ def _prompt(page: Page, prompt: Prompt) -> None:
                 (message["content"] or "") + (value_text(cast("Json", calls)) if calls else "")
             )
     page.title(f"Left out of call {prompt.call}")
-    page.lines(left_out_text(it) for it in prompt.left_out)
+    page.lines(left_out_text(item) for item in prompt.left_out)
     if not prompt.left_out:
         page.line("nothing")
     if prompt.same:
-        page.line(f"digest {prompt.recorded[:12]} matches: these are the bytes that were sent")
+        page.line(f"digest {prompt.recorded[:12]} matches: this is exactly what was sent")
     else:
         page.line(f"digest {prompt.digest[:12]} is not {prompt.recorded[:12]}: {prompt.note}")
 

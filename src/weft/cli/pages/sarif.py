@@ -19,11 +19,11 @@ _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif(findings: tuple[Finding, ...], folders: tuple[Path, ...]) -> str:
-    """Return a SARIF log with one run: the rules that spoke, what they said, and safe fixes.
+    """Return a SARIF log with one run: the rules that apply, the findings and their safe fixes.
 
-    `folders` are those of the packages the findings are about.
+    `folders` are the packages the findings are about.
     """
-    package = lru_cache(maxsize=1)(read_package)  # findings are sorted, so one is enough
+    package = lru_cache(maxsize=1)(read_package)  # Findings are sorted: one package is enough.
     codes = sorted({finding.code for finding in findings})
     driver = {
         "name": "weft",
@@ -34,7 +34,8 @@ def sarif(findings: tuple[Finding, ...], folders: tuple[Path, ...]) -> str:
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "results": [
-            {**_result(it, codes.index(it.code)), **_fixes(it, folders, package)} for it in findings
+            {**_result(finding, codes.index(finding.code)), **_fixes(finding, folders, package)}
+            for finding in findings
         ],
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
@@ -76,16 +77,16 @@ def _location(finding: Finding) -> dict[str, Json]:
 def _fixes(
     finding: Finding, folders: tuple[Path, ...], read: Callable[[Path], Package]
 ) -> dict[str, Json]:
-    """Return the safe fix of a finding as changes of text, or nothing if it has none."""
+    """Return the safe fix of a finding as text changes; empty if there is none."""
     file = Path(finding.place.file)
-    folder = next((it for it in folders if file.is_relative_to(it)), None)
+    folder = next((each for each in folders if file.is_relative_to(each)), None)
     if finding.fix is None or folder is None:
         return {}
     package = read(folder)
-    former = {it.name: it.document.text for it in package.files.values()}
+    former = {part.name: part.document.text for part in package.files.values()}
     texts = fixed_texts(package, finding.fix)
     if not texts or not texts.keys() <= former.keys():
-        return {}  # a new file cannot be told as a change of one
+        return {}  # SARIF cannot express a new file.
     changes = [
         {
             "artifactLocation": {"uri": _uri(folder / name)},
@@ -97,7 +98,7 @@ def _fixes(
 
 
 def _replacement(old: str, new: str) -> dict[str, Json]:
-    """Return the smallest single change that makes one text of another."""
+    """Return the smallest single replacement that turns one text into the other."""
     start = _shared(old, new)
     same = _shared(old[start:][::-1], new[start:][::-1])
     end = len(old) - same
@@ -110,16 +111,16 @@ def _replacement(old: str, new: str) -> dict[str, Json]:
 
 
 def _shared(one: str, other: str) -> int:
-    """Count the characters with which both texts begin."""
+    """Return the length of the common prefix of two texts."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def _uri(path: Path) -> str:
-    """Return the address of a file, relative to the current folder wherever that is possible."""
+    """Return the URI of a file, relative to the current folder if possible."""
     here = Path.cwd()
     if path.is_absolute() and not path.is_relative_to(here):
         return path.as_uri()
     relative = path.relative_to(here) if path.is_absolute() else path
-    # By its bytes: a name need not be text.
+    # As bytes: a file name need not be valid text.
     return quote(fsencode(relative.as_posix()))

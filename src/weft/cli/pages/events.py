@@ -12,8 +12,8 @@ from weft.cli.pages.board import (
     timer_text,
     woken_text,
 )
-from weft.cli.pages.flow_lines import branched_text, context_texts, flow_line
-from weft.cli.text import at_time, counted, shortened, value_text
+from weft.cli.pages.flow import branched_text, context_texts, flow_line
+from weft.cli.streams import at_time, counted, shortened, value_text
 from weft.engine import events
 from weft.engine.events import Event, EventData
 from weft.engine.events.kinds import HookPoint
@@ -24,70 +24,75 @@ from weft.inspect.handoffs import HandoffRecord, Judgement, condition_of, judgem
 from weft.inspect.variables import HIDDEN_VALUE, is_secret
 from weft.runtime.workflow import Workflow
 
-#: Why a turn was handed off, where no condition decided it.
-_WHY: Final = {
+#: The reasons for a handoff without a condition.
+_REASONS: Final = {
     "rule": "a rule without a condition",
     "fallback": "no other rule applies",
     "pattern": "the pattern says so",
-    "default": "no rule names another",
+    "default": "no rule names another agent",
     "start": "the run starts with it",
     "reply_limit": "it reached its limit of replies in a row",
     "joined": "the group is done",
     "chosen": "its model chose so",
 }
 
-#: Why a reply ended before it was done.
+#: Why a reply is incomplete.
 _ENDS: Final = {
     events.CUT: "was truncated (token limit)",
     "content_filter": "was truncated by the provider's content filter",
 }
 
 
-#: What is called at the boundaries of an activation on a board.
+#: The hook points of an activation on a board.
 _BOARD_HOOKS: Final[dict[str, str]] = {
     "engine": "{} works",
-    "publish": "what is to be published is looked at",
-    "post_publish": "components are told what was published",
-    "error": "components are told that the turn failed",
+    "publish": "components check the artifacts to publish",
+    "post_publish": "components are notified of the artifacts",
+    "error": "components are notified of the failed turn",
 }
 
-#: How much of a value, and of a sentence that quotes values, stands in a line.
+#: The greatest length of a value in a line, and of a sentence that quotes values.
 _VALUE: Final = 80
 _QUOTING: Final = 200
 
 
 def summary(event: Event, workflow: Workflow) -> str:
-    """Say what happened in one line; nothing where it needs no words."""
-    told = flow_line(event, workflow)
-    return told if told is not None else _SUMMARIES[type(event.data)](event, event.data, workflow)
+    """Return an event in one line; empty for an event that needs no words."""
+    line = flow_line(event, workflow)
+    if line is not None:
+        return line
+    template = _TEMPLATES.get(type(event.data))
+    if template is not None:
+        return template.format(event=event, data=event.data)
+    return _SUMMARIES[type(event.data)](event, event.data, workflow)
 
 
 def reason_of(record: HandoffRecord) -> str:
-    """Say why a turn was handed off."""
-    return record.condition or _WHY[record.why]
+    """Return the reason for a handoff."""
+    return record.condition or _REASONS[record.why]
 
 
 def how_it_ended(finish: str) -> str:
-    """Say of a reply why it ended where it did."""
+    """Return why a reply ended where it did."""
     return _ENDS.get(finish) or f"ended with {finish}"
 
 
-def who_stood_in(model: str, instead_of: str) -> str:
-    """Say that another model answered than the one that was to, and why."""
+def replacement_text(model: str, instead_of: str) -> str:
+    """Return which model answered in place of which, and why."""
     return f"{model or 'another model'} answers instead of {instead_of}"
 
 
 def hook_text(hook: HookPoint | None, variable: str, function: str) -> str:
-    """Return what is called at a hook point, and for what."""
+    """Return which function is called at a hook point, and for what."""
     if hook == "computed":
         return f"{function} computes {variable}"
     if hook == "trigger":
-        return f"{function} is asked for {variable}"
+        return f"{function} decides {variable}"
     return _BOARD_HOOKS.get(hook or "", f"{{}} ({hook})").format(function)
 
 
 def fetched_text(record: FetchRecord) -> str:
-    """Say where something was read, how long that took, and what was wrong."""
+    """Return where a value was read, how long that took, and what failed."""
     took = "" if record.ms is None else f" ({record.ms:g} ms)"
     match record.how:
         case "found" if record.tools is not None:
@@ -104,7 +109,7 @@ def fetched_text(record: FetchRecord) -> str:
 
 
 def writer_text(writer: str, inputs: Sequence[str] = ()) -> str:
-    """Say what has set a variable, as it stands after "set"."""
+    """Return what set a variable, to follow the word "set"."""
     if writer == "computed":
         return f"computed from {', '.join(inputs)}" if inputs else "computed"
     kind = writer.removeprefix("source:")
@@ -114,29 +119,31 @@ def writer_text(writer: str, inputs: Sequence[str] = ()) -> str:
 
 
 def preview(value: Json, name: str = "") -> str:
-    """Return what a line shows of a value: not much, and nothing that looks like a secret."""
+    """Return the beginning of a value, without anything that looks like a secret."""
     return shortened(value_text(without_secrets(name, value, HIDDEN_VALUE)), _VALUE)
 
 
-def _arguments(arguments: Mapping[str, Json]) -> str:
-    return ", ".join(f"{name}={preview(value, name)}" for name, value in arguments.items())
+def progress_text(share: float, text: str) -> str:
+    """Return the progress of a tool."""
+    return f"{share:.0%} {text}".rstrip()
 
 
-def _started(_event: Event, data: events.RunStarted, _workflow: Workflow) -> str:
-    return f"{data.workflow} starts"
+def document_text(name: str, fault: str) -> str:
+    """Return whether a document was written."""
+    return f"the document of {name} was " + (f"not written: {fault}" if fault else "written")
 
 
-def _forked(_event: Event, data: events.RunForked, _workflow: Workflow) -> str:
-    return f"forked from run {data.parent} after event {data.seq}"
-
-
-def _shown(_event: Event, data: events.MessageShown, _workflow: Workflow) -> str:
-    return data.text
+def judgement_text(record: Judgement) -> str:
+    """Return what a model judged, and its verdict."""
+    if record.fault:
+        return f"could not judge whether {record.condition}: {record.fault}"
+    if record.comparison:
+        return f"compared the messages with the descriptions of {record.comparison}"
+    return f"judged whether {record.condition}: {record.verdict}"
 
 
 def _turn(event: Event, data: events.TurnStarted, workflow: Workflow) -> str:
-    told = woken_text(workflow, data) if data.step else data.agent
-    return f"turn {event.turn}: {told}"
+    return f"turn {event.turn}: {woken_text(workflow, data) if data.step else data.agent}"
 
 
 def _assembled(_event: Event, data: events.ContextAssembled, _workflow: Workflow) -> str:
@@ -145,37 +152,31 @@ def _assembled(_event: Event, data: events.ContextAssembled, _workflow: Workflow
     return f"call {data.call} of {data.agent} is sent about {tokens} {unit}"
 
 
-def _has_hooks(event: Event, workflow: Workflow) -> bool:
-    rules = workflow.compiled.agents.get(event.actor.removeprefix("agent:"))
-    return rules is not None and bool(rules.send)
-
-
 def _replied(event: Event, data: events.ModelReplied, workflow: Workflow) -> str:
-    asked = ", ".join(it.tool for it in data.tool_requests)
     text = data.text if data.shown is None else data.shown
     said = [text] if text.strip() else []
-    if asked:
-        said.append(f"asks for {asked}")
+    if data.tool_requests:
+        said.append(f"asks for {', '.join(request.tool for request in data.tool_requests)}")
     elif not said:
-        if not data.text.strip():
-            said.append("says nothing")
-        elif _has_hooks(event, workflow):
-            said.append("replied, and its hooks have it first")
-        else:
-            said.append("has nothing to show")
+        said.append(_silence(event, data, workflow))
     if data.finish:
         said.append(f"the reply {how_it_ended(data.finish)}")
     if data.instead_of:
-        said.append(who_stood_in(data.model, data.instead_of))
+        said.append(replacement_text(data.model, data.instead_of))
     return "; ".join((*said, *data.retries))
 
 
-def _failed(_event: Event, data: events.ModelFailed, _workflow: Workflow) -> str:
+def _silence(event: Event, data: events.ModelReplied, workflow: Workflow) -> str:
+    """Return why a reply shows no text."""
+    if not data.text.strip():
+        return "says nothing"
+    rules = workflow.compiled.agents.get(event.actor.removeprefix("agent:"))
+    hooked = rules is not None and rules.send
+    return "replied; its hooks process the reply first" if hooked else "has nothing to show"
+
+
+def _model_failed(_event: Event, data: events.ModelFailed, _workflow: Workflow) -> str:
     return "; ".join((f"the model gave no answer: {data.error}", *data.retries))
-
-
-def _refused(_event: Event, data: events.OutputRefused, _workflow: Workflow) -> str:
-    return f"the reply is rejected: {data.fault}"
 
 
 def _called(_event: Event, data: events.ToolCalled, _workflow: Workflow) -> str:
@@ -184,14 +185,13 @@ def _called(_event: Event, data: events.ToolCalled, _workflow: Workflow) -> str:
     return f"tool {data.tool}({_arguments(data.arguments)})"
 
 
+def _arguments(arguments: Mapping[str, Json]) -> str:
+    return ", ".join(f"{name}={preview(value, name)}" for name, value in arguments.items())
+
+
 def _returned(event: Event, data: events.ToolReturned, _workflow: Workflow) -> str:
-    told = f"{event.actor.removeprefix('tool:')} returned {preview(data.value)}"
-    return f"{told} ({progress_text(*data.progress)})" if data.progress else told
-
-
-def progress_text(share: float, text: str) -> str:
-    """Say how far a tool has come."""
-    return f"{share:.0%} {text}".rstrip()
+    text = f"{event.actor.removeprefix('tool:')} returned {preview(data.value)}"
+    return f"{text} ({progress_text(*data.progress)})" if data.progress else text
 
 
 def _consulted(event: Event, data: events.ModelConsulted, _workflow: Workflow) -> str:
@@ -207,47 +207,28 @@ def _sent(_event: Event, data: events.MessageSent, _workflow: Workflow) -> str:
 
 
 def _fetched(event: Event, data: events.ContextFetched, workflow: Workflow) -> str:
-    told = [fetched_text(it) for it in fetch_records(workflow, event, data)]
+    texts = [fetched_text(record) for record in fetch_records(workflow, event, data)]
     if data.step is not None:
-        told += context_texts(data.step)
+        texts += context_texts(data.step)
     board: Any = data.board or {}
-    told += [slice_text(it) for it in slice_records(board)]
+    texts += [slice_text(record) for record in slice_records(board)]
     if board.get("verdict"):
-        told.append(f"nothing: components say {board['verdict']}")
-    return f"fetched {'; '.join(told) or 'nothing'}"
+        texts.append(f"nothing: components say {board['verdict']}")
+    return f"fetched {'; '.join(texts) or 'nothing'}"
 
 
 def _written(_event: Event, data: events.DocumentWritten, _workflow: Workflow) -> str:
     return document_text(data.name, data.fault)
 
 
-def document_text(name: str, fault: str) -> str:
-    """Say whether a document was written."""
-    what = f"not written: {fault}" if fault else "written"
-    return f"the document of {name} is {what}"
-
-
 def _judged(event: Event, data: events.ConditionJudged, workflow: Workflow) -> str:
     return judgement_text(judgement_record(workflow, event, data))
-
-
-def judgement_text(record: Judgement) -> str:
-    """Say what was judged and why."""
-    if record.fault:
-        return f"could not judge whether {record.condition}: {record.fault}"
-    if record.comparison:
-        return f"compared what was said with the descriptions of {record.comparison}"
-    return f"judged whether {record.condition}: {record.verdict}"
-
-
-def _ending(_event: Event, data: events.RunEnding, _workflow: Workflow) -> str:
-    return f"about to end, {data.outcome}: {data.reason}"
 
 
 def _tool_failed(event: Event, data: events.ToolFailed, _workflow: Workflow) -> str:
     what = "refused" if data.kind == "refused" else "failed"
     tool = event.actor.removeprefix("tool:") if event.actor.startswith("tool:") else "the tool"
-    # Where the code of a tool has failed, the text says so itself.
+    # The text of an error in the code of a tool names the tool itself.
     return data.error if data.error.startswith(f"{tool} ") else f"{tool} {what}: {data.error}"
 
 
@@ -270,25 +251,13 @@ def _answered(_event: Event, data: events.RequestAnswered, _workflow: Workflow) 
     return f"{data.user} answers: {preview(data.value)}"
 
 
-def _expired(_event: Event, _data: events.RequestExpired, _workflow: Workflow) -> str:
-    return "no answer in time"
-
-
-def _turn_ended(_event: Event, _data: events.TurnEnded, _workflow: Workflow) -> str:
-    return ""
-
-
 def _handed(_event: Event, data: events.HandedOff, workflow: Workflow) -> str:
-    reason = condition_of(workflow, data) or _WHY[data.why]
+    reason = condition_of(workflow, data) or _REASONS[data.why]
     return f"{data.source} -> {data.target}, because {reason}"
 
 
-def _turn_failed(_event: Event, data: events.TurnFailed, _workflow: Workflow) -> str:
-    return f"the turn failed: {data.error}"
-
-
-def _forked_group(_event: Event, data: events.Forked, _workflow: Workflow) -> str:
-    return f"{data.name}: {', '.join(data.members)} side by side"
+def _forked(_event: Event, data: events.Forked, _workflow: Workflow) -> str:
+    return f"{data.name}: {', '.join(data.members)} in parallel"
 
 
 def _joined(_event: Event, data: events.Joined, _workflow: Workflow) -> str:
@@ -308,26 +277,22 @@ def _timer_set(_event: Event, data: events.TimerSet, _workflow: Workflow) -> str
 
 
 def _timer_fired(_event: Event, data: events.TimerFired, _workflow: Workflow) -> str:
-    return f"{data.id.partition(':')[0]}: its time has come"
+    return f"timer {data.id.partition(':')[0]} fired"
 
 
 def _stop(_event: Event, data: events.StopAsked, _workflow: Workflow) -> str:
     return f"{data.user} stops the run{'' if data.mode == 'now' else ' after this turn'}"
 
 
-def _ended(_event: Event, data: events.RunEnded, _workflow: Workflow) -> str:
-    return f"{data.outcome}: {data.reason}"
-
-
 def _published(_event: Event, data: events.ArtifactPublished, _workflow: Workflow) -> str:
-    aside = [counted(len(data.tags), "tag")] if data.tags else []
+    notes = [counted(len(data.tags), "tag")] if data.tags else []
     if data.direct:
-        aside.append(f"only for {data.direct}")
+        notes.append(f"only for {data.direct}")
     if data.delay:
-        aside.append(f"visible in {data.delay / 1000:g} s")
-    aside += [f"collected in {it}" for it in data.letters]
-    told = f" ({', '.join(aside)})" if aside else ""
-    return f"{data.by} publishes {data.type} {short_id(data.id)}{told}: {preview(data.payload)}"
+        notes.append(f"visible in {data.delay / 1000:g} s")
+    notes += [f"collected in {run}" for run in data.letters]
+    aside = f" ({', '.join(notes)})" if notes else ""
+    return f"{data.by} publishes {data.type} {short_id(data.id)}{aside}: {preview(data.payload)}"
 
 
 def _arrived(_event: Event, data: events.ArtifactArrived, _workflow: Workflow) -> str:
@@ -336,32 +301,38 @@ def _arrived(_event: Event, data: events.ArtifactArrived, _workflow: Workflow) -
 
 
 def _missed(_event: Event, data: events.DeliveryMissed, _workflow: Workflow) -> str:
-    # That a turn failed, and why, was the event before.
+    # The event before says why the turn failed.
     detail = "" if data.why == "failed" else data.detail
     return missed_text(data.subscription, data.artifacts, data.why, detail)
 
 
 def _deferred(_event: Event, data: events.DeliveryDeferred, _workflow: Workflow) -> str:
     until = at_time(data.at, "%H:%M:%S")
-    return f"{data.subscription} is put off until {until} ({id_list(data.artifacts)})"
+    return f"{data.subscription} is deferred until {until} ({id_list(data.artifacts)})"
 
 
-def _flushed(_event: Event, data: events.BatchesFlushed, _workflow: Workflow) -> str:
-    return f"{data.user} lets all batches be handled now"
-
+#: Events whose line needs nothing but their own fields.
+_TEMPLATES: Final[dict[type[EventData], str]] = {
+    events.RunStarted: "{data.workflow} starts",
+    events.RunForked: "forked from run {data.parent} after event {data.seq}",
+    events.MessageShown: "{data.text}",
+    events.OutputRefused: "the reply is rejected: {data.fault}",
+    events.RequestExpired: "no answer in time",
+    events.TurnEnded: "",
+    events.TurnFailed: "the turn failed: {data.error}",
+    events.BatchesFlushed: "{data.user} processes all pending batches now",
+    events.RunEnding: "about to end, {data.outcome}: {data.reason}",
+    events.RunEnded: "{data.outcome}: {data.reason}",
+}
 
 _Summary: TypeAlias = Callable[[Event, Any, Workflow], str]
 
 _SUMMARIES: Final[dict[type[EventData], _Summary]] = {
-    events.RunStarted: _started,
-    events.RunForked: _forked,
     events.ArtifactPublished: _published,
-    events.MessageShown: _shown,
     events.TurnStarted: _turn,
     events.ContextAssembled: _assembled,
     events.ModelReplied: _replied,
-    events.ModelFailed: _failed,
-    events.OutputRefused: _refused,
+    events.ModelFailed: _model_failed,
     events.ToolCalled: _called,
     events.ToolReturned: _returned,
     events.ToolFailed: _tool_failed,
@@ -375,10 +346,7 @@ _SUMMARIES: Final[dict[type[EventData], _Summary]] = {
     events.VariableRefused: _not_set,
     events.RequestOpened: _opened,
     events.RequestAnswered: _answered,
-    events.RequestExpired: _expired,
-    events.TurnEnded: _turn_ended,
-    events.TurnFailed: _turn_failed,
-    events.Forked: _forked_group,
+    events.Forked: _forked,
     events.Joined: _joined,
     events.Branched: _branched,
     events.TimerSet: _timer_set,
@@ -388,7 +356,4 @@ _SUMMARIES: Final[dict[type[EventData], _Summary]] = {
     events.ArtifactArrived: _arrived,
     events.DeliveryMissed: _missed,
     events.DeliveryDeferred: _deferred,
-    events.BatchesFlushed: _flushed,
-    events.RunEnding: _ending,
-    events.RunEnded: _ended,
 }

@@ -1,1 +1,0 @@
-"""Findings and results in the formats that people, editors and programs read."""

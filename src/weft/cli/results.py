@@ -1,0 +1,205 @@
+"""The result of a command, and the two ways to print it: as JSON, or as text for people."""
+
+import json
+import logging
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, ClassVar, Final, TypeAlias, TypeVar, cast
+
+from pydantic_core import to_jsonable_python
+
+from weft.cli.failure import Exit, Failure
+from weft.cli.streams import Streams, clean, clean_lines, folded
+from weft.findings import Finding, Json
+from weft.wire.findings import Problem, finding_data, problem_data
+
+#: The version of every JSON document; it changes when a key changes its meaning.
+SCHEMA_VERSION: Final = 1
+
+T = TypeVar("T")
+_HIDDEN: Final = "hidden"
+
+#: The type of a field that only the text for people uses; it is not part of the JSON document.
+Hidden: TypeAlias = Annotated[T, _HIDDEN]
+
+
+@dataclass(frozen=True)
+class Result(ABC):
+    """What a command returns. Its fields are the JSON document; `show` prints it for people."""
+
+    #: Whether events were printed before, one per line, so that the result is one line as well.
+    is_last_line: ClassVar[bool] = False
+
+    @property
+    def exit(self) -> Exit:
+        """The exit code of the command."""
+        return Exit.DONE
+
+    def content(self) -> dict[str, Json]:
+        """Return the fields as JSON."""
+        return {
+            part.name: to_json(getattr(self, part.name))
+            for part in fields(self)
+            if _HIDDEN not in getattr(part.type, "__metadata__", ())
+        }
+
+    @abstractmethod
+    def show(self, streams: Streams) -> None:
+        """Print the result for people."""
+
+
+@dataclass(frozen=True)
+class Printed(Result):
+    """The result of a command that has printed everything already."""
+
+    outcome: Hidden[Exit] = Exit.DONE
+
+    @property
+    def exit(self) -> Exit:
+        """The exit code of the command."""
+        return self.outcome
+
+    def show(self, streams: Streams) -> None:
+        """Print nothing."""
+
+
+def to_json(value: object) -> Json:
+    """Return a value as JSON; findings, failures and results have a shape of their own."""
+    if isinstance(value, Result):
+        return value.content()
+    if isinstance(value, Finding):
+        return finding_data(value)
+    if isinstance(value, Failure):
+        return failure_data(value)
+    if hasattr(value, "_asdict"):
+        return to_json(cast("Any", value)._asdict())
+    if isinstance(value, tuple | list):
+        return [to_json(item) for item in cast("Iterable[object]", value)]
+    if isinstance(value, Mapping):
+        items = cast("Mapping[str, object]", value).items()
+        return {name: to_json(item) for name, item in items}
+    return to_jsonable_python(value)
+
+
+def failure_data(failure: Failure) -> dict[str, Json]:
+    """Return a failure as JSON."""
+    return problem_data(
+        Problem(
+            failure.code,
+            failure.message,
+            cause=failure.cause,
+            hint=failure.hint,
+            findings=failure.findings,
+            run=failure.run,
+        )
+    )
+
+
+def document(content: Mapping[str, Json], *, line: bool = False) -> str:
+    """Return a JSON document, either indented or in one line."""
+    return json.dumps({"schema_version": SCHEMA_VERSION, **content}, indent=None if line else 2)
+
+
+def print_result(result: Result, streams: Streams) -> Exit:
+    """Print the result of a command, and return its exit code."""
+    if not streams.settings.json:
+        result.show(streams)
+    elif content := result.content():
+        streams.result(document(content, line=result.is_last_line))
+    return result.exit
+
+
+def print_failure(failure: Failure, streams: Streams) -> Exit:
+    """Print why a command failed, and return its exit code."""
+    if streams.settings.json:
+        error = {"error": failure_data(failure)}
+        streams.result(document(error, line=failure.after_events))
+    else:
+        # Deferred: most commands succeed.
+        from weft.cli.pages.findings import failure_text  # noqa: PLC0415
+
+        streams.problem(failure_text(failure, streams.paint_error, streams.error_columns))
+    return failure.exit
+
+
+class Page:
+    """Lines of text with a margin, folded to the width of a terminal and whole when piped."""
+
+    def __init__(self, streams: Streams) -> None:
+        self._paint = streams.paint
+        self._columns = streams.settings.columns if streams.settings.terminal else None
+        self._lines: list[str] = []
+
+    def title(self, text: str) -> None:
+        """Begin a section."""
+        if self._lines:
+            self._lines.append("")
+        self._lines.append(self._paint(text, "bold"))
+
+    def line(self, text: str, margin: int = 2, style: str = "") -> None:
+        """Add a line; on a terminal it is folded, and cut after three lines."""
+        cleaned = " " * margin + clean(text)
+        lines = [cleaned] if self._columns is None else folded(cleaned, self._columns)
+        self._lines += [self._paint(line, style) if style else line for line in lines]
+
+    def lines(self, texts: Iterable[str], margin: int = 2) -> None:
+        """Add several lines."""
+        for text in texts:
+            self.line(text, margin)
+
+    def text(self, text: str, margin: int = 4) -> None:
+        """Add text of several lines, unchanged."""
+        self._lines += [f"{' ' * margin}{line}".rstrip() for line in clean_lines(text).split("\n")]
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines)
+
+
+#: The file of package code in a traceback begins with a part of the digest of its package: the
+#: code is imported from the journal or from memory, in a namespace of its own.
+_IN_MEMORY: Final = re.compile(r'(?<=File ")d([0-9a-f]{16})(?:_\d+)?/')
+
+
+@contextmanager
+def logged(streams: Streams) -> Generator[None]:
+    """Print the log with --verbose and drop it otherwise: commands report failures themselves."""
+    logger, tools = logging.getLogger("weft"), logging.getLogger("weft.tools")
+    verbose, level, tools_level = streams.settings.verbose, logger.level, tools.level
+    handler = DetailLog(streams) if verbose else logging.NullHandler()
+    logger.addHandler(handler)
+    if verbose:
+        logger.setLevel(logging.INFO)
+        tools.setLevel(logging.DEBUG)  # Includes the tracebacks of package code.
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        tools.setLevel(tools_level)
+        logger.removeHandler(handler)
+
+
+class DetailLog(logging.Handler):
+    """Prints log records as details."""
+
+    def __init__(self, streams: Streams) -> None:
+        super().__init__()
+        self._streams = streams
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a message, with paths of package files that can be opened."""
+        text = self.format(record)
+        if _IN_MEMORY.search(text):
+            known = {digest[:16]: f"{folder}/" for digest, folder in self._packages()}
+            text = _IN_MEMORY.sub(lambda found: known.get(found[1], found[0]), text)
+        self._streams.detail(clean_lines(text))
+
+    def _packages(self) -> list[tuple[str, str]]:
+        # Deferred: most commands log nothing, and reading packages takes a while to load.
+        from weft.cli.starting import digest_on_disk  # noqa: PLC0415
+        from weft.packages.workspace import find_packages  # noqa: PLC0415
+
+        folders = find_packages(self._streams.settings.workspace)
+        return [(digest_on_disk(folder), str(folder)) for folder in folders]
