@@ -69,11 +69,11 @@ def compile_workflow(spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS) -> Comp
     triggers = index_triggers(spec.variables, kinds)
     once = _read(spec, "once")
     entities: dict[str, WriteStrategy] = {
-        name: it.source.write_strategy
-        for name, it in spec.variables.items()
-        if isinstance(it.source, EntitySource)
+        name: variable.source.write_strategy
+        for name, variable in spec.variables.items()
+        if isinstance(variable.source, EntitySource)
     }
-    servers = tuple(it.name for it in spec.mcp_servers)
+    servers = tuple(server.name for server in spec.mcp_servers)
     mode = mode_of(spec)
     return CompiledWorkflow(
         mode=mode,
@@ -83,19 +83,23 @@ def compile_workflow(spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS) -> Comp
         startup=startup_mode(spec.orchestrator),
         agents=_agents(spec, hooks),
         routing=routing,
-        groups={it.name: it for it in routing.groups.values()},
+        groups={group.name: group for group in routing.groups.values()},
         variables=spec.variables,
-        models={it.name: {f: e.type for f, e in it.fields.items()} for it in spec.models},
+        models={model.name: {f: e.type for f, e in model.fields.items()} for model in spec.models},
         triggers=triggers,
         start_values=_start_values(spec),
-        reasons={index: it.reason for index, it in enumerate(spec.handoffs) if it.reason},
+        reasons={
+            index: handoff.reason for index, handoff in enumerate(spec.handoffs) if handoff.reason
+        },
         hooks=hooks,
         computed=computed,
         once=once,
         per_phase=_read(spec, "per_phase"),
         servers=servers,
         entities=entities,
-        carried_values=tuple(name for name, it in spec.variables.items() if _is_carried(it)),
+        carried_values=tuple(
+            name for name, variable in spec.variables.items() if _is_carried(variable)
+        ),
         prepares=bool(once or servers or computed.functions or hooks_at(hooks, None, *BEFORE_RUN)),
         finishes=bool(
             entities
@@ -115,8 +119,8 @@ def _read(spec: WorkflowSpec, strategy: RefreshStrategy) -> tuple[str, ...]:
     """Return the variables that are read from outside at these times; secrets are not kept."""
     return tuple(
         name
-        for name, it in spec.variables.items()
-        if refreshed(it.source) == strategy and not it.secret
+        for name, variable in spec.variables.items()
+        if refreshed(variable.source) == strategy and not variable.secret
     )
 
 
@@ -129,28 +133,30 @@ def refreshed(source: Source) -> RefreshStrategy | None:
 
 def _shown_to(spec: WorkflowSpec, agent: Agent) -> set[str]:
     """Return the variables that stand in what an agent is sent."""
-    sections = (references(it.content) for it in agent.prompt_sections)
-    named = {it.name for found in sections for it in found}
+    sections = (references(section.content) for section in agent.prompt_sections)
+    named = {entry.name for found in sections for entry in found}
     return named | set(spec.exposure.get(agent.agent_name, ()))
 
 
 def _agents(spec: WorkflowSpec, hooks: Sequence[HookFunction]) -> dict[str, ActivationRules]:
     on_demand = _read(spec, "on_demand")
-    asked = tuple(it for it in hooks if it.hook == "trigger")
+    asked = tuple(hook for hook in hooks if hook.hook == "trigger")
     bound = {binding.agent: binding.model for binding in spec.registry}
     rules: dict[str, ActivationRules] = {}
     for agent in spec.agents:
         name = agent.agent_name
         tools = {tool.function: tool for tool in spec.tools if tool.agent == name}
-        auto = next((it.function for it in tools.values() if it.auto_invoke), None)
+        auto = next(
+            (each_tool.function for each_tool in tools.values() if each_tool.auto_invoke), None
+        )
         model = bound.get(name)
         before = hooks_at(hooks, name, "before_agent")
         reply = hooks_at(hooks, name, *REPLY_HOOKS)
         shown = _shown_to(spec, agent)
-        wanted = tuple(it for it in on_demand if it in shown)
+        wanted = tuple(each_name for each_name in on_demand if each_name in shown)
         rules[name] = ActivationRules(
             limit=reply_limit(agent),
-            tools={it: tool for it, tool in tools.items() if not tool.auto_invoke},
+            tools={each_tool: tool for each_tool, tool in tools.items() if not tool.auto_invoke},
             output=Ref(model) if model else None,
             auto_tool=auto if agent.auto_tool_mode else None,
             targets=handoff_tools(spec, agent),
@@ -162,9 +168,9 @@ def _agents(spec: WorkflowSpec, hooks: Sequence[HookFunction]) -> dict[str, Acti
             on_demand=wanted,
             plain=not (before or reply or wanted),
         )
-    for it in spec.board.agents if spec.board else ():
-        for engine in range(1, len(it.engines)):
-            rules[role_of(it.agent, engine)] = rules[it.agent]
+    for each_agent in spec.board.agents if spec.board else ():
+        for engine in range(1, len(each_agent.engines)):
+            rules[role_of(each_agent.agent, engine)] = rules[each_agent.agent]
     for role, _, work in roles(spec.flow) if spec.flow else ():
         rules[role] = rules[work.agent]
     for group in spec.orchestrator.parallel:
@@ -175,14 +181,20 @@ def _agents(spec: WorkflowSpec, hooks: Sequence[HookFunction]) -> dict[str, Acti
 
 def servers_of(spec: WorkflowSpec, agent: str) -> tuple[str, ...]:
     """Return the tool servers an agent may use."""
-    return tuple(it.name for it in spec.mcp_servers if not it.agents or agent in it.agents)
+    return tuple(
+        server.name for server in spec.mcp_servers if not server.agents or agent in server.agents
+    )
 
 
 def handoff_tools(spec: WorkflowSpec, agent: Agent) -> dict[str, str]:
     """Return the tools by which the model of an agent may hand off, and to whom each does."""
     if not agent.handoff_tools:
         return {}
-    own = (it.target_agent for it in spec.handoffs if it.source_agent == agent.agent_name)
+    own = (
+        handoff.target_agent
+        for handoff in spec.handoffs
+        if handoff.source_agent == agent.agent_name
+    )
     return {f"hand_off_to_{target}": target for target in dict.fromkeys(own)}
 
 
@@ -253,10 +265,13 @@ def _of_variables(spec: WorkflowSpec, kinds: TriggerKinds) -> Iterator[Left]:
             continue
         path: Path = ("variables", name, "source")
         placed: list[tuple[Path, Trigger | None]] = [
-            *(((*path, "triggers", at), it) for at, it in enumerate(source.triggers)),
             *(
-                ((*path, "transitions", at, "trigger"), it.trigger)
-                for at, it in enumerate(source.transitions)
+                ((*path, "triggers", at), each_trigger)
+                for at, each_trigger in enumerate(source.triggers)
+            ),
+            *(
+                ((*path, "transitions", at, "trigger"), transition.trigger)
+                for at, transition in enumerate(source.transitions)
             ),
         ]
         for place, trigger in placed:
@@ -270,13 +285,15 @@ def _of_variables(spec: WorkflowSpec, kinds: TriggerKinds) -> Iterator[Left]:
 def _custom_fault(trigger: CustomTrigger, kinds: TriggerKinds) -> tuple[str, str] | None:
     """Say why a trigger of a plug-in cannot be performed here, and what to do."""
     if trigger.name not in kinds:
-        there = ", ".join(f"{CUSTOM}{it}" for it in sorted(kinds)) or "none"
+        there = ", ".join(f"{CUSTOM}{kind}" for kind in sorted(kinds)) or "none"
         hint = f"install the plug-in that adds it, or correct the name; installed: {there}"
         return "which no installed plug-in adds", hint
     try:
         kinds[trigger.name].settings.model_validate(trigger.settings)
     except ValidationError as error:
-        faults = (f"{'.'.join(map(str, it['loc']))}: {it['msg']}" for it in error.errors())
+        faults = (
+            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
+        )
         return f"whose settings do not fit ({'; '.join(faults)})", "correct them"
     return None
 

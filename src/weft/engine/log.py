@@ -120,7 +120,7 @@ class KeyLog:
             return self
         places = self._places
         if len(places) != self._length:  # A later version has grown from this one already.
-            places = {it: place for it, place in places.items() if place < self._length}
+            places = {known: place for known, place in places.items() if place < self._length}
         places[key] = self._length
         grown: KeyLog = object.__new__(KeyLog)
         grown._places, grown._length = places, self._length + 1

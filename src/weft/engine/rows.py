@@ -295,9 +295,9 @@ def board_sides(state: State, events: Sequence[Event]) -> Iterator[BoardSide]:
                 if not state.forked_from:  # What if: nobody else hears of a fork.
                     yield from _letters(state, correlation, event, data)
             case TurnStarted(agent=agent, inputs=inputs):
-                for it in inputs:
+                for artifact in inputs:
                     yield ConsumedRow(
-                        state.app, state.workflow, agent, it, state.run, event.turn, event.at
+                        state.app, state.workflow, agent, artifact, state.run, event.turn, event.at
                     )
             case ArtifactArrived(letter=letter):
                 yield LetterTaken(state.app, letter)

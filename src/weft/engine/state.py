@@ -371,19 +371,23 @@ class State:
     def close_turns(self, *turns: int) -> None:
         """Let go of turns with all that is open for them."""
         gone = frozenset(turns)
-        self.active = {key: it for key, it in self.active.items() if key not in gone}
+        self.active = {key: active for key, active in self.active.items() if key not in gone}
         if self.calls:
-            self.calls = {key: it for key, it in self.calls.items() if it.turn not in gone}
+            self.calls = {key: call for key, call in self.calls.items() if call.turn not in gone}
         if self.requests:
             asked = self.requests.items()  # What the user is asked is asked by no turn.
             self.requests = {
-                key: it for key, it in asked if it.turn not in gone or it.kind == "chat"
+                key: request
+                for key, request in asked
+                if request.turn not in gone or request.kind == "chat"
             }
         if self.threads:
-            self.threads = {key: it for key, it in self.threads.items() if key not in gone}
-            self.own = {key: it for key, it in self.own.items() if key not in gone}
+            self.threads = {key: thread for key, thread in self.threads.items() if key not in gone}
+            self.own = {key: own_values for key, own_values in self.own.items() if key not in gone}
         if self.dirty:
-            self.dirty = {key: it for key, it in self.dirty.items() if key not in gone or not key}
+            self.dirty = {
+                key: names for key, names in self.dirty.items() if key not in gone or not key
+            }
 
     def close_call(self, call: OpenCall) -> None:
         """Close a call, and the request it may have opened."""

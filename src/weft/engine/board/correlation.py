@@ -78,7 +78,7 @@ def on_artifact_published(
 ) -> list[Command]:
     """Deliver an artifact to all who want it, now or when it can be seen."""
     board = board_of(state)
-    it = Artifact(
+    artifact = Artifact(
         data.id, data.type, data.payload, data.by, data.tags, data.partition,
         board.correlation, event.at, data.visibility,
     )  # fmt: skip
@@ -94,7 +94,7 @@ def on_artifact_published(
     direct = bool(data.direct)
     visible_at = event.at + data.delay
     commands += _deliver(
-        compiled, state, event, it, wakes, visible_at, direct=direct, counts=data.counts
+        compiled, state, event, artifact, wakes, visible_at, direct=direct, counts=data.counts
     )
     return [*commands, *start_next(compiled, state)]
 
@@ -109,7 +109,7 @@ def on_artifact_arrived(
 ) -> list[Command]:
     """Deliver an artifact of another run to the subscription that collects it."""
     board = board_of(state)
-    it = Artifact(
+    artifact = Artifact(
         data.id, data.type, data.payload, data.by, data.tags, data.partition,
         data.correlation, data.created_at,
     )  # fmt: skip
@@ -119,7 +119,7 @@ def on_artifact_arrived(
         last_at=event.at,
     )
     wakes = {data.subscription: data.key}
-    commands = _deliver(compiled, state, event, it, wakes, data.visible_at)
+    commands = _deliver(compiled, state, event, artifact, wakes, data.visible_at)
     return [*commands, *start_next(compiled, state)]
 
 
@@ -127,7 +127,7 @@ def _deliver(
     compiled: CompiledWorkflow,
     state: State,
     event: Event,
-    it: Artifact,
+    artifact: Artifact,
     wakes: Mapping[str, str],
     visible_at: int,
     *,
@@ -137,21 +137,21 @@ def _deliver(
     board, rules = board_of(state), rules_of(compiled)
     if (wakes or counts) and visible_at > event.at:
         timer = timer_name("visible", event.seq)
-        delayed = Delayed(it, wakes, direct, counts)
+        delayed = Delayed(artifact, wakes, direct, counts)
         state.board = board.replace(delayed={**board.delayed, timer: delayed})
         return [Record(TimerSet(timer, visible_at, "board"), turn=0)]
     for name in counts:
         counted = board.counts.get(name, {})
-        counted = {**counted, it.type: counted.get(it.type, 0) + 1}
+        counted = {**counted, artifact.type: counted.get(artifact.type, 0) + 1}
         board = board.replace(counts={**board.counts, name: counted})
     commands: list[Command] = []
     if direct:  # It is given to the agent, whatever that would wait for.
         for name in list(wakes)[:1]:
-            board = pools.enqueue(board, name, (it,), event.seq)
+            board = pools.enqueue(board, name, (artifact,), event.seq)
     else:
         for name, key in wakes.items():
             subscription = rules.subscriptions[name]
-            board, more = pools.collect(state, board, subscription, key, it, event)
+            board, more = pools.collect(state, board, subscription, key, artifact, event)
             commands += more
     state.board = board
     return commands
@@ -194,7 +194,7 @@ def start_next(compiled: CompiledWorkflow, state: State) -> list[Command]:
     board, rules = board_of(state), rules_of(compiled)
     if not board.queues or state.stopping or state.ending is not None or 0 in state.active:
         return []
-    running = Counter(it.agent for it in state.active.values())
+    running = Counter(active.agent for active in state.active.values())
     free = rules.spec.max_concurrency - len(state.active)
     taken: dict[str, int] = {}
     starts = Counter[str]()
@@ -207,7 +207,7 @@ def start_next(compiled: CompiledWorkflow, state: State) -> list[Command]:
         if woken >= rules.spec.breaker * max(1, board.outside):
             # More often than what came from outside explains.
             waiting = board.queues[chosen.name][taken.get(chosen.name, 0)]
-            ids = tuple(it.id for it in waiting.artifacts)
+            ids = tuple(artifact.id for artifact in waiting.artifacts)
             told = f"{chosen.agent} was woken {woken} times"
             trips = Record(DeliveryMissed(chosen.name, ids, "breaker", told), turn=0)
             return [*commands, trips]
@@ -226,23 +226,26 @@ def _most_urgent(
     chosen: SubscriptionRules | None = None
     for name, queue in board.queues.items():
         place = taken.get(name, 0)
-        it = rules.subscriptions[name]
-        if place >= len(queue) or running.get(it.agent, 0) >= rules.agents[it.agent].concurrency:
+        subscription = rules.subscriptions[name]
+        if (
+            place >= len(queue)
+            or running.get(subscription.agent, 0) >= rules.agents[subscription.agent].concurrency
+        ):
             continue
-        if not _is_activated(it, board):
+        if not _is_activated(subscription, board):
             continue
-        urgency = (-it.priority, queue[place].order)
+        urgency = (-subscription.priority, queue[place].order)
         if best is None or urgency < best:
-            best, chosen = urgency, it
+            best, chosen = urgency, subscription
     return chosen
 
 
-def _is_activated(it: SubscriptionRules, board: BoardState) -> bool:
+def _is_activated(subscription: SubscriptionRules, board: BoardState) -> bool:
     """Tell whether there is enough on the board for a subscription; a type without any counts 0."""
-    if it.activation is None:
+    if subscription.activation is None:
         return True
     try:
-        return evaluate(it.activation, Counter(board.counts.get(it.name, {})))
+        return evaluate(subscription.activation, Counter(board.counts.get(subscription.name, {})))
     except ExpressionError:
         return False
 
@@ -284,8 +287,10 @@ def fired(compiled: CompiledWorkflow, state: State, event: Event, timer: Timer) 
         case "visible":
             delayed = board.delayed[timer.id]
             state.board = board.replace(delayed=without(board.delayed, timer.id))
-            it, wakes, direct, counts = delayed
-            commands = _deliver(compiled, state, event, it, wakes, 0, direct=direct, counts=counts)
+            artifact, wakes, direct, counts = delayed
+            commands = _deliver(
+                compiled, state, event, artifact, wakes, 0, direct=direct, counts=counts
+            )
         case "defer":
             name, delivery = board.deferred[timer.id]
             board = board.replace(deferred=without(board.deferred, timer.id))
@@ -303,7 +308,7 @@ def _when_idle(compiled: CompiledWorkflow, state: State, event: Event) -> list[C
     """End a correlation in which nothing has happened for long; else look again later."""
     board, seconds = board_of(state), rules_of(compiled).spec.idle_seconds
     due = board.last_at + round(seconds * 1000)
-    busy = state.active or any(it != _IDLE for it in state.timers)
+    busy = state.active or any(timer != _IDLE for timer in state.timers)
     if due > event.at or busy:
         return [Record(TimerSet(_IDLE, max(due, event.at + 1000), "board"), turn=0)]
     return over(compiled, state, "completed", f"nothing has happened for {seconds:g} seconds")
@@ -312,11 +317,11 @@ def _when_idle(compiled: CompiledWorkflow, state: State, event: Event) -> list[C
 def over(compiled: CompiledWorkflow, state: State, outcome: Outcome, reason: str) -> list[Command]:
     """End a run, and say of everything that waits or is under way that it comes to nothing."""
     broken = (
-        DeliveryMissed(it.step, tuple(a.id for a in it.inputs), "unfinished")
-        for it in state.active.values()
-        if it.step
+        DeliveryMissed(active.step, tuple(a.id for a in active.inputs), "unfinished")
+        for active in state.active.values()
+        if active.step
     )
-    missed = [Record(it, turn=0) for it in (*broken, *pools.unfinished(board_of(state)))]
+    missed = [Record(entry, turn=0) for entry in (*broken, *pools.unfinished(board_of(state)))]
     return [*missed, end_run(compiled, outcome, reason)]
 
 

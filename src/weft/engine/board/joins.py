@@ -16,7 +16,12 @@ TOO_LATE: Final = "the others did not come in time"
 
 
 def collect(
-    state: State, board: BoardState, rules: SubscriptionRules, key: str, it: Artifact, event: Event
+    state: State,
+    board: BoardState,
+    rules: SubscriptionRules,
+    key: str,
+    artifact: Artifact,
+    event: Event,
 ) -> tuple[BoardState, list[Command]]:
     """Take an artifact in for a subscription; what is complete is ready, or joins a batch."""
     commands: list[Command] = []
@@ -26,7 +31,7 @@ def collect(
         last = seen - 1 - rules.join.within_count
         board, commands = _pass_over(state, board, rules, last)
     if rules.single:
-        board, more = _complete(state, board, rules, (it,), event)
+        board, more = _complete(state, board, rules, (artifact,), event)
         return board, [*commands, *more]
     place = (rules.name, key)
     pool = board.pools.get(place)
@@ -34,8 +39,8 @@ def collect(
         commands.append(missed(rules.name, pool, TOO_LATE))
         state.timers, pool = without(state.timers, pool.timer), None
     pool = pool or Pool({}, seen=board.seen.get(rules.name, 0))
-    waiting = pool.waiting.get(it.type) or Fifo[Artifact]()
-    pool = pool._replace(waiting={**pool.waiting, it.type: waiting.added(it)})
+    waiting = pool.waiting.get(artifact.type) or Fifo[Artifact]()
+    pool = pool._replace(waiting={**pool.waiting, artifact.type: waiting.added(artifact)})
     group = _taken(rules, pool)
     if group is None:
         pool, opened = _opened(rules, pool, event)
@@ -73,7 +78,9 @@ def _is_late(state: State, id_: str, event: Event) -> bool:
 
 def _taken(rules: SubscriptionRules, pool: Pool) -> tuple[Artifact, ...] | None:
     """Return what is complete: of each type the oldest, in the order the types are declared."""
-    if any(len(pool.waiting.get(it, ())) < count for it, count in rules.needed.items()):
+    if any(
+        len(pool.waiting.get(each_type, ())) < count for each_type, count in rules.needed.items()
+    ):
         return None
     places = dict.fromkeys(rules.needed, 0)
     group: list[Artifact] = []
@@ -91,10 +98,12 @@ def _pass_over(
     if not gone:
         return board, []
     told = "too many others came in between"
-    timers = {board.pools[it].timer for it in gone}
-    state.timers = {id_: it for id_, it in state.timers.items() if id_ not in timers}
-    pools = {key: it for key, it in board.pools.items() if key not in gone}
-    return board.replace(pools=pools), [missed(rules.name, board.pools[it], told) for it in gone]
+    timers = {board.pools[each_key].timer for each_key in gone}
+    state.timers = {id_: timer for id_, timer in state.timers.items() if id_ not in timers}
+    pools = {key: each_pool for key, each_pool in board.pools.items() if key not in gone}
+    return board.replace(pools=pools), [
+        missed(rules.name, board.pools[each_key], told) for each_key in gone
+    ]
 
 
 def _complete(
@@ -126,7 +135,7 @@ def _complete(
 
 
 def _flush(board: BoardState, subscription: str, held: Groups, event: Event) -> BoardState:
-    whole = tuple(it for group in held.groups for it in group)
+    whole = tuple(artifact for group in held.groups for artifact in group)
     board = board.replace(batches=without(board.batches, subscription))
     return enqueue(board, subscription, whole, event.seq)
 
@@ -170,7 +179,7 @@ def batch_over(board: BoardState, timer: str, event: Event) -> BoardState:
 
 
 def missed(subscription: str, pool: Pool, detail: str) -> Command:
-    ids = tuple(it.id for found in pool.waiting.values() for it in found)
+    ids = tuple(entry.id for found in pool.waiting.values() for entry in found)
     return Record(DeliveryMissed(subscription, ids, "expired", detail), turn=0)
 
 
@@ -181,13 +190,13 @@ def unfinished(board: BoardState) -> Iterator[DeliveryMissed]:
     for subscription, held in board.batches.items():
         yield _left(subscription, *held.groups)
     for subscription, queue in board.queues.items():
-        yield _left(subscription, *(it.artifacts for it in queue))
+        yield _left(subscription, *(each_delivery.artifacts for each_delivery in queue))
     for subscription, delivery in board.deferred.values():
         yield _left(subscription, delivery.artifacts)
-    for it in board.delayed.values():
-        yield from (_left(subscription, (it.artifact,)) for subscription in it.wakes)
+    for delayed in board.delayed.values():
+        yield from (_left(subscription, (delayed.artifact,)) for subscription in delayed.wakes)
 
 
 def _left(subscription: str, *found: Iterable[Artifact]) -> DeliveryMissed:
-    ids = tuple(it.id for several in found for it in several)
+    ids = tuple(artifact.id for several in found for artifact in several)
     return DeliveryMissed(subscription, ids, "unfinished")

@@ -53,9 +53,10 @@ def published(board: BoardRules, tenant: str, draft: Draft) -> ArtifactPublished
     faults: dict[str, str] = {}
     seen_at_once = seen._replace(visible_at=0)
     counts = tuple(
-        it.name
-        for it in board.subscriptions.values()
-        if it.activation is not None and may_see(seen_at_once, board.identity(it.agent, tenant), 0)
+        subscription.name
+        for subscription in board.subscriptions.values()
+        if subscription.activation is not None
+        and may_see(seen_at_once, board.identity(subscription.agent, tenant), 0)
     )
     for rules in _concerned(board, draft):
         # Whoever may not see it is not woken, and never told that there is something.
@@ -157,10 +158,10 @@ def parse_output(agent: BoardAgent, value: Json) -> list[JsonDraft]:
         return [{"type": agent.publishes[0].type, "payload": value}]
     found = cast("dict[str, Json]", value)
     drafts: list[JsonDraft] = []
-    for it in agent.publishes:
-        of_type = found[it.type]
-        several = cast("list[Json]", of_type) if it.fan_out > 1 else [of_type]
-        drafts += [{"type": it.type, "payload": payload} for payload in several]
+    for publication in agent.publishes:
+        of_type = found[publication.type]
+        several = cast("list[Json]", of_type) if publication.fan_out > 1 else [of_type]
+        drafts += [{"type": publication.type, "payload": payload} for payload in several]
     return drafts
 
 
@@ -170,16 +171,24 @@ def output_schema(agent: BoardAgent, schemas: Mapping[str, dict[str, Any]]) -> d
         return schemas[agent.publishes[0].type]
     return {
         "type": "object",
-        "properties": {it.type: _several(it, schemas[it.type]) for it in agent.publishes},
-        "required": [it.type for it in agent.publishes],
+        "properties": {
+            publication.type: _several(publication, schemas[publication.type])
+            for publication in agent.publishes
+        },
+        "required": [publication.type for publication in agent.publishes],
         "additionalProperties": False,
     }
 
 
-def _several(it: Publication, schema: dict[str, Any]) -> dict[str, Any]:
-    if it.fan_out == 1:
+def _several(publication: Publication, schema: dict[str, Any]) -> dict[str, Any]:
+    if publication.fan_out == 1:
         return schema
-    return {"type": "array", "items": schema, "minItems": it.fan_out, "maxItems": it.fan_out}
+    return {
+        "type": "array",
+        "items": schema,
+        "minItems": publication.fan_out,
+        "maxItems": publication.fan_out,
+    }
 
 
 def undeclared(agent: str, type_: str) -> str:
@@ -192,8 +201,8 @@ def reviewed(agent: BoardAgent, drafts: Sequence[JsonDraft], answers: Answers) -
 
     Raises Unpublishable if one is not declared, not valid, or cannot be judged.
     """
-    declared = {it.type: it for it in agent.publishes}
-    counts = Counter(str(it["type"]) for it in drafts)
+    declared = {each_publication.type: each_publication for each_publication in agent.publishes}
+    counts = Counter(str(each_draft["type"]) for each_draft in drafts)
     for type_, count in counts.items():
         if type_ not in declared:
             raise Unpublishable(undeclared(agent.agent, type_))
@@ -276,7 +285,7 @@ def activation_name(
     A delivery wakes an agent once, so no other activation of the run has the name. Where artifacts
     are collected beyond correlations, an id may be that of one in each of several.
     """
-    woken_by: list[Json] = [[it.correlation, it.id] for it in inputs]
+    woken_by: list[Json] = [[artifact.correlation, artifact.id] for artifact in inputs]
     return _name("activation", correlation, subscription, woken_by, tries)
 
 

@@ -116,21 +116,21 @@ class BoardRules:
 def compile_board(name: str, board: Board) -> BoardRules:
     """Work out everything about a board that does not change while it runs."""
     subscriptions = [
-        _subscription(agent, index, it)
+        _subscription(agent, index, subscription)
         for agent in board.agents
-        for index, it in enumerate(_consumed(agent))
+        for index, subscription in enumerate(_consumed(agent))
     ]
     by_type: dict[str, list[SubscriptionRules]] = {}
-    for it in subscriptions:
-        for type_ in it.needed:
-            by_type.setdefault(type_, []).append(it)
+    for subscription in subscriptions:
+        for type_ in subscription.needed:
+            by_type.setdefault(type_, []).append(subscription)
     shared = _hooks(board.components)
     asked = _asked_in_code(board, subscriptions)
     return BoardRules(
         name=name,
         spec=board,
-        agents={it.agent: _agent(it, shared, asked) for it in board.agents},
-        subscriptions={it.name: it for it in subscriptions},
+        agents={each_agent.agent: _agent(each_agent, shared, asked) for each_agent in board.agents},
+        subscriptions={subscription.name: subscription for subscription in subscriptions},
         by_type={type_: tuple(found) for type_, found in by_type.items()},
     )
 
@@ -141,40 +141,44 @@ def _consumed(agent: BoardAgent) -> Sequence[Subscription]:
     return [*agent.consumes, *ticks]
 
 
-def _subscription(agent: BoardAgent, index: int, it: Subscription) -> SubscriptionRules:
+def _subscription(agent: BoardAgent, index: int, subscription: Subscription) -> SubscriptionRules:
     return SubscriptionRules(
         name=f"{agent.agent}.{index}",
         agent=agent.agent,
-        types=it.types,
-        needed=Counter(it.types),
-        where=test_of(it.where),
-        semantic_match=it.semantic_match or "",
-        threshold=NEAR if it.threshold is None else it.threshold,
-        tags=frozenset(it.tags),
-        from_agents=frozenset(it.from_agents),
-        mode=it.mode,
-        priority=it.priority,
-        join=it.join,
-        batch=it.batch,
-        activation=parse_condition(it.activation) if it.activation else None,
-        scope=it.scope,
-        context=it.context,
+        types=subscription.types,
+        needed=Counter(subscription.types),
+        where=test_of(subscription.where),
+        semantic_match=subscription.semantic_match or "",
+        threshold=NEAR if subscription.threshold is None else subscription.threshold,
+        tags=frozenset(subscription.tags),
+        from_agents=frozenset(subscription.from_agents),
+        mode=subscription.mode,
+        priority=subscription.priority,
+        join=subscription.join,
+        batch=subscription.batch,
+        activation=parse_condition(subscription.activation) if subscription.activation else None,
+        scope=subscription.scope,
+        context=subscription.context,
     )
 
 
 def _agent(agent: BoardAgent, shared: frozenset[str], asked: Iterable[str]) -> BoardAgentRules:
     own = _hooks(agent.components) | shared
     engines = [
-        EngineRules(role_of(agent.agent, index), it.function if it.kind == "function" else "")
-        for index, it in enumerate(agent.engines)
+        EngineRules(
+            role_of(agent.agent, index), engine.function if engine.kind == "function" else ""
+        )
+        for index, engine in enumerate(agent.engines)
     ]
-    contexts = [it.context for it in agent.consumes] + [it.context for it in agent.engines]
+    contexts = [subscription.context for subscription in agent.consumes] + [
+        engine.context for engine in agent.engines
+    ]
     empty = isinstance(agent.context, EmptyProvider) and not any(contexts)
     return BoardAgentRules(
         name=agent.agent,
         labels=frozenset(agent.labels),
         engines=tuple(engines) or (EngineRules(agent.agent),),
-        publishes=tuple(it.type for it in agent.publishes),
+        publishes=tuple(publication.type for publication in agent.publishes),
         concurrency=agent.max_concurrency,
         self_trigger=not agent.prevent_self_trigger,
         attempts=agent.best_of.n if agent.best_of else 1,
@@ -183,8 +187,11 @@ def _agent(agent: BoardAgent, shared: frozenset[str], asked: Iterable[str]) -> B
         publishing_code=(
             agent.best_of is not None
             or not own.isdisjoint(PUBLISH_HOOKS)
-            or any(_has_code(it.where, it.validate_, it.visibility) for it in agent.publishes)
-            or not {it.type for it in agent.publishes}.isdisjoint(asked)
+            or any(
+                _has_code(publication.where, publication.validate_, publication.visibility)
+                for publication in agent.publishes
+            )
+            or not {publication.type for publication in agent.publishes}.isdisjoint(asked)
         ),
         after_code="post_publish" in own,
         error_code="error" in own,
@@ -216,11 +223,11 @@ def holds(condition: Condition, payload: Json) -> bool | str:
 
 
 def _hooks(components: Iterable[Component]) -> frozenset[str]:
-    return frozenset(hook for it in components for hook in it.hooks)
+    return frozenset(hook for component in components for hook in component.hooks)
 
 
 def _has_code(*tests: object) -> bool:
-    return any(isinstance(it, str) and OBJECT_REF.match(it) for it in tests)
+    return any(isinstance(test, str) and OBJECT_REF.match(test) for test in tests)
 
 
 def _asked_in_code(board: Board, subscriptions: Iterable[SubscriptionRules]) -> set[str]:
@@ -229,15 +236,17 @@ def _asked_in_code(board: Board, subscriptions: Iterable[SubscriptionRules]) -> 
         return set(types_of(board))
     return {
         type_
-        for it in subscriptions
-        if it.asks_outside or (it.join and it.join.function)
-        for type_ in it.needed
+        for subscription in subscriptions
+        if subscription.asks_outside or (subscription.join and subscription.join.function)
+        for type_ in subscription.needed
     }
 
 
 def types_of(board: Board) -> list[str]:
     """Return the names of all types of a board."""
-    return [it if isinstance(it, str) else it.name for it in board.artifacts]
+    return [
+        artifact if isinstance(artifact, str) else artifact.name for artifact in board.artifacts
+    ]
 
 
 # -- schedules; all times are UTC
@@ -286,9 +295,9 @@ def next_cron(text: str, after: datetime) -> datetime | None:
         on_day, on_weekday = time.day in days, time.isoweekday() % 7 in weekdays
         named = (on_day or on_weekday) if either else (on_day and on_weekday)
         if time.month in months and named:
-            for hour in (it for it in sorted(hours) if it >= time.hour):
+            for hour in (hour_ for hour_ in sorted(hours) if hour_ >= time.hour):
                 least = time.minute if hour == time.hour else 0
-                minute = next((it for it in sorted(minutes) if it >= least), None)
+                minute = next((minute_ for minute_ in sorted(minutes) if minute_ >= least), None)
                 if minute is not None:
                     return time.replace(hour=hour, minute=minute)
         time = time.replace(hour=0, minute=0) + timedelta(days=1)
@@ -304,8 +313,8 @@ def parse_cron(text: str) -> tuple[frozenset[int], ...]:
             f"{text!r} has {len(fields)} fields, not five",
             hint="write minute, hour, day, month and weekday, as in 30 6 * * 1",
         )
-    found = [_values(it, *limits) for it, limits in zip(fields, _FIELDS, strict=True)]
-    found[4] = frozenset(it % 7 for it in found[4])
+    found = [_values(field, *limits) for field, limits in zip(fields, _FIELDS, strict=True)]
+    found[4] = frozenset(entry % 7 for entry in found[4])
     return tuple(found)
 
 

@@ -149,7 +149,7 @@ def on_fetched(
     """Continue with what providers and components gave, unless a component stops the turn."""
     given = data.board or BoardInput()
     active = active.replace(board_input=given)
-    ids = tuple(it.id for it in active.inputs)
+    ids = tuple(artifact.id for artifact in active.inputs)
     match given.get("verdict", "continue"):
         case "defer":
             at = event.at + max(1, round(float(given.get("seconds", 1)) * 1000))
@@ -263,25 +263,25 @@ def inputs_of(active: Activation) -> list[JsonDraft]:
         return changed
     return [
         {
-            "id": it.id,
-            "type": it.type,
-            "payload": it.payload,
-            "produced_by": it.by,
-            "tags": list(it.tags),
-            "partition_key": it.partition or None,
-            "correlation_id": it.correlation,
-            "created_at": it.created_at,
-            "visibility": it.visibility,
+            "id": artifact.id,
+            "type": artifact.type,
+            "payload": artifact.payload,
+            "produced_by": artifact.by,
+            "tags": list(artifact.tags),
+            "partition_key": artifact.partition or None,
+            "correlation_id": artifact.correlation,
+            "created_at": artifact.created_at,
+            "visibility": artifact.visibility,
         }
-        for it in active.inputs
+        for artifact in active.inputs
     ]
 
 
 def inputs_text(active: Activation) -> str:
     """Return what a model is told to work on."""
     lines = (
-        json.dumps({"type": it["type"], "payload": it["payload"]}, ensure_ascii=False)
-        for it in inputs_of(active)
+        json.dumps({"type": draft["type"], "payload": draft["payload"]}, ensure_ascii=False)
+        for draft in inputs_of(active)
     )
     return "\n".join(("Inputs:", *lines))
 
@@ -319,7 +319,9 @@ def evaluated(
 
 def spec_of(compiled: CompiledWorkflow, agent: str) -> BoardAgent:
     """Return how an agent is declared to take part."""
-    return next(it for it in rules_of(compiled).spec.agents if it.agent == agent)
+    return next(
+        each_agent for each_agent in rules_of(compiled).spec.agents if each_agent.agent == agent
+    )
 
 
 def _call(state: State, active: Activation, hook: BoardHook) -> list[Command]:
@@ -420,10 +422,10 @@ def on_turn_failed(
     compiled: CompiledWorkflow, state: State, _event: Event, active: Activation, data: TurnFailed
 ) -> list[Command]:
     """Record the delivery as missed, and continue with the others."""
-    ids = tuple(it.id for it in active.inputs)
+    ids = tuple(artifact.id for artifact in active.inputs)
     missed = Record(DeliveryMissed(active.step, ids, "failed", data.error), turn=0)
     if rules_of(compiled).agents[active.agent].error_code:
-        state.calls = {k: it for k, it in state.calls.items() if it.turn != active.number}
+        state.calls = {k: call for k, call in state.calls.items() if call.turn != active.number}
         return [missed, *_call(state, active.replace(error=data.error), "error")]
     state.close_turns(active.number)
     return [missed, *next_or_quiet(compiled, state)]

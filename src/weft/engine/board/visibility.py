@@ -71,7 +71,7 @@ def denial(seen: Audience, reader: Identity, now: int) -> str | None:
         case "private" if reader.agent not in seen.names:
             return f"it is private to {', '.join(seen.names)}"
         case "labelled" if not reader.labels.issuperset(seen.names):
-            lacking = (it for it in seen.names if it not in reader.labels)
+            lacking = (name for name in seen.names if name not in reader.labels)
             return f"{reader.agent} lacks the label {', '.join(lacking)}"
         case "tenant" if reader.tenant not in seen.names:
             return f"it is for the tenant {seen.names[0]}"
@@ -111,5 +111,5 @@ def _named(visible_at: int, policy: Policy, names: Json) -> Audience:
     if not isinstance(names, list) or not names:
         return HIDDEN
     listed = cast("list[Json]", names)
-    texts = tuple(it for it in listed if isinstance(it, str))
+    texts = tuple(name for name in listed if isinstance(name, str))
     return Audience(visible_at, policy, texts) if len(texts) == len(listed) else HIDDEN

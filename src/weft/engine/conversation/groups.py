@@ -62,7 +62,7 @@ def join_group(state: State, agent: str, turn: int, fork: int) -> None:
 
 def replies_of(state: State, fork: int) -> dict[str, Json]:
     """Return what the members of a group came to, by name."""
-    return {it.agent: it.reply for it in _done(state, state.groups[fork])}
+    return {member.agent: member.reply for member in _done(state, state.groups[fork])}
 
 
 def member_ended(compiled: CompiledWorkflow, state: State, member: Activation) -> list[Command]:
@@ -92,16 +92,18 @@ def on_joined(
 ) -> list[Command]:
     """Let count what the turns said and set, and hand off."""
     group = state.groups[data.fork]
-    turns = [it for it in data.turns if it in state.own]
+    turns = [each_turn for each_turn in data.turns if each_turn in state.own]
     if data.text is None:
         for turn in turns:
             state.messages = state.messages.added(*state.threads[turn].since(group.length))
     commands = join_values(compiled, state, turns)
     if data.text is not None:
         state.add_message(Message("agent", data.name, data.text, event.seq))
-    state.close_turns(*(it.number for it in state.active.values() if it.fork == group.fork))
+    state.close_turns(
+        *(active.number for active in state.active.values() if active.fork == group.fork)
+    )
     state.groups = without(state.groups, group.fork)
-    state.timers = {key: it for key, it in state.timers.items() if it.owner != group.fork}
+    state.timers = {key: timer for key, timer in state.timers.items() if timer.owner != group.fork}
     last, streak = state.last_speaker
     state.last_speaker = (data.name, streak + 1 if data.name == last else 1)
     if state.stopping:
@@ -114,19 +116,21 @@ def overdue(compiled: CompiledWorkflow, state: State, timer: Timer) -> list[Comm
     group = state.groups[timer.owner]
     seconds = compiled.groups[group.name].deadline
     members = (state.active[turn] for turn in group.turns if turn in state.active)
-    late = [it for it in members if it.stage != "done"]
+    late = [member for member in members if member.stage != "done"]
     return [
         Record(
-            TurnFailed(it.agent, f"{it.agent} was not done within {seconds:g} s", "deadline"),
-            it.number,
+            TurnFailed(
+                member.agent, f"{member.agent} was not done within {seconds:g} s", "deadline"
+            ),
+            member.number,
         )
-        for it in late
+        for member in late
     ]
 
 
 def _done(state: State, group: Group) -> list[Activation]:
     members = (state.active[turn] for turn in group.turns if turn in state.active)
-    return [it for it in members if it.stage == "done"]
+    return [member for member in members if member.stage == "done"]
 
 
 def _settle(compiled: CompiledWorkflow, state: State, group: Group) -> list[Command]:
@@ -147,11 +151,11 @@ def _settle(compiled: CompiledWorkflow, state: State, group: Group) -> list[Comm
 def _merged(rules: GroupRules, group: Group, done: Sequence[Activation]) -> Command:
     match rules.merge:
         case "majority":
-            votes = [json.dumps(it.reply, sort_keys=True) for it in done]
+            votes = [json.dumps(member.reply, sort_keys=True) for member in done]
             most = max(votes, key=votes.count)  # Of several, the first.
             return _joined(group, [done[votes.index(most)]])
         case "collect":
-            return _joined(group, done, _text({it.agent: it.reply for it in done}))
+            return _joined(group, done, _text({member.agent: member.reply for member in done}))
         case "custom":
             return Start(group.name, group.fork)
         case _:
@@ -159,7 +163,9 @@ def _merged(rules: GroupRules, group: Group, done: Sequence[Activation]) -> Comm
 
 
 def _joined(group: Group, done: Sequence[Activation], text: str | None = None) -> Command:
-    return Record(Joined(group.name, group.fork, tuple(it.number for it in done), text), turn=0)
+    return Record(
+        Joined(group.name, group.fork, tuple(member.number for member in done), text), turn=0
+    )
 
 
 def _text(value: Json) -> str:
@@ -192,7 +198,9 @@ def join_values(compiled: CompiledWorkflow, state: State, turns: Sequence[int]) 
         return refused
     state.variables, state.set_by = values, set_by
     mark(compiled.computed, state, 0, writers)
-    followed = [Record(it, 0) for name in writers for it in follow(compiled.computed, values, name)]
+    followed = [
+        Record(write, 0) for name in writers for write in follow(compiled.computed, values, name)
+    ]
     return [*refused, *followed, *queue_documents(compiled, state, writers)]
 
 
@@ -232,9 +240,9 @@ def joined_value(rule: Merge | None, was: Json, held: Json, value: Json) -> tupl
     if rule == "merge" and isinstance(held, dict) and isinstance(value, dict):
         before = cast("dict[str, Json]", was) if isinstance(was, dict) else {}
         news = {
-            key: it
-            for key, it in cast("dict[str, Json]", value).items()
-            if key not in before or not same(before[key], it)
+            key: part
+            for key, part in cast("dict[str, Json]", value).items()
+            if key not in before or not same(before[key], part)
         }
         return {**cast("dict[str, Json]", held), **news}, ""
     if not same(cast("Json", held), value):

@@ -84,9 +84,9 @@ def link_routing(spec: WorkflowSpec) -> Routing:
         otherwise={agent.agent_name: _otherwise(spec, agent.agent_name) for agent in spec.agents},
         groups=_groups(spec),
         thresholds={
-            index: NEAR if it.threshold is None else it.threshold
-            for index, it in enumerate(spec.handoffs)
-            if it.condition_type == "nearest" and it.condition is not None
+            index: NEAR if handoff.threshold is None else handoff.threshold
+            for index, handoff in enumerate(spec.handoffs)
+            if handoff.condition_type == "nearest" and handoff.condition is not None
         },
     )
 
@@ -112,8 +112,10 @@ def routes_after(routing: Routing, agent: str, test: Test) -> Iterator[Route]:
 def compared_with(routing: Routing, agent: str, rule: int) -> tuple[int, ...]:
     """Return the rules whose descriptions are compared together with that of a rule."""
     before = routing.pre.get(agent, ())
-    asked = before if rule in {it.index for it in before} else routing.post.get(agent, ())
-    return tuple(it.index for it in asked if it.index in routing.thresholds)
+    asked = (
+        before if rule in {each_rule.index for each_rule in before} else routing.post.get(agent, ())
+    )
+    return tuple(each_rule.index for each_rule in asked if each_rule.index in routing.thresholds)
 
 
 def nearest_rule(routing: Routing, scores: Mapping[int, float]) -> int | None:
@@ -179,16 +181,16 @@ def _groups(spec: WorkflowSpec) -> dict[str, GroupRules]:
     """Return the declared groups; the pattern Redundant implies one if none is declared."""
     resting = spec.orchestrator.default_target or _resting(spec.orchestrator)
     declared = {
-        it.name: GroupRules(
-            name=it.name,
-            members=it.members,
-            next=it.next or resting,
-            merge=it.merge,
-            function=it.function,
-            deadline=it.deadline_seconds,
-            on_failure=it.on_failure,
+        group.name: GroupRules(
+            name=group.name,
+            members=group.members,
+            next=group.next or resting,
+            merge=group.merge,
+            function=group.function,
+            deadline=group.deadline_seconds,
+            on_failure=group.on_failure,
         )
-        for it in spec.orchestrator.parallel
+        for group in spec.orchestrator.parallel
     }
     return declared or _redundant(spec)
 

@@ -11,13 +11,13 @@ from weft.findings import Json
 
 
 def _is_tuple(hint: object) -> bool:
-    return tuple in (get_origin(it) for it in (hint, *get_args(hint)))
+    return tuple in (get_origin(each_hint) for each_hint in (hint, *get_args(hint)))
 
 
 #: The fields of each kind, and which of them are tuples: JSON gives lists for these.
-_FIELDS: Final = {kind: frozenset(it.name for it in fields(kind)) for kind in KINDS.values()}
+_FIELDS: Final = {kind: frozenset(field.name for field in fields(kind)) for kind in KINDS.values()}
 _TUPLES: Final = {
-    kind: [it for it, hint in get_type_hints(kind).items() if _is_tuple(hint)]
+    kind: [each_name for each_name, hint in get_type_hints(kind).items() if _is_tuple(hint)]
     for kind in KINDS.values()
 }
 
@@ -47,7 +47,7 @@ def decode(kind: str, raw: bytes | str) -> EventData:
     if "usage" in found:
         found["usage"] = Usage(**found["usage"])
     if model is ModelReplied:
-        found["tool_requests"] = [ToolRequest(**it) for it in found["tool_requests"]]
+        found["tool_requests"] = [ToolRequest(**entry) for entry in found["tool_requests"]]
     for name in _TUPLES[model]:
         if found.get(name) is not None:
             found[name] = tuple(found[name])

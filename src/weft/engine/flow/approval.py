@@ -8,12 +8,23 @@ from typing import Any, cast
 
 from weft.engine.commands import Command, Record
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.events import Event, RequestOpened, TurnEnded, TurnFailed, VariableSet
+from weft.engine.events import (
+    Event,
+    RequestAnswered,
+    RequestExpired,
+    RequestOpened,
+    TurnEnded,
+    TurnFailed,
+    VariableSet,
+)
 from weft.engine.events.kinds import BranchReason
-from weft.engine.flow import failure as flow_failure
+from weft.engine.flow.failure import context_of
 from weft.engine.flow.lanes import filled, plan_of, run_of
 from weft.engine.flow.plan import APPROVAL, ApprovalPlan
 from weft.engine.state import Activation, Request, State
+from weft.engine.turn.calls import close_request
+from weft.engine.turn.calls import on_request_answered as answer_tool
+from weft.engine.turn.calls import on_request_expired as expire_tool
 from weft.engine.variables.access import write_error
 from weft.findings import Json
 from weft.spec.flow import Approval
@@ -27,7 +38,7 @@ def ask(state: State, event: Event, active: Activation, approval: Approval) -> l
     payload: dict[str, Json] = {
         "step": approval.name,
         "text": filled(approval.text, state.values_of(active.number)),
-        "options": [it.name for it in approval.options],
+        "options": [option.name for option in approval.options],
     }
     bound = json.dumps([state.run, active.number, asked.approver, payload], sort_keys=True)
     request = RequestOpened(
@@ -47,7 +58,7 @@ def ask(state: State, event: Event, active: Activation, approval: Approval) -> l
     return [Record(request, active.number)]
 
 
-def answered(
+def _answered(
     compiled: CompiledWorkflow, state: State, request: Request, value: Json, user: str
 ) -> list[Command]:
     """Go on with what a person has decided."""
@@ -56,7 +67,7 @@ def answered(
     return _decided(compiled, state, active, decision, f"by {user}")
 
 
-def expired(
+def _expired(
     compiled: CompiledWorkflow, state: State, event: Event, request: Request
 ) -> list[Command]:
     """Ask the next person; after the last, what is declared for this case counts."""
@@ -85,7 +96,7 @@ def _decided(
             return _fail(state, active, "ValueError", f"{active.step}: {fault}")
         write = VariableSet(name, decision, f"step:{active.step}")
         writes.append(Record(write, active.number))
-    rejects = any(it.rejects for it in node.approval.options if it.name == decision)
+    rejects = any(option.rejects for option in node.approval.options if option.name == decision)
     if not rejects:
         return [*writes, *_leave(state, active, None)]
     if node.on_rejection:
@@ -104,6 +115,24 @@ def _leave(
 def _fail(
     state: State, active: Activation, error: str, told: str, *, late: bool = False
 ) -> list[Command]:
-    failure = flow_failure.context_of(state, active, error, told)
+    failure = context_of(state, active, error, told)
     kind = "deadline" if late else "rejected"
     return [Record(TurnFailed(active.agent, told, kind, failure), active.number)]
+
+
+def on_request_answered(
+    compiled: CompiledWorkflow, state: State, event: Event, data: RequestAnswered
+) -> list[Command]:
+    """Continue with the decision of an approver, or with the answer to a tool."""
+    if state.requests[data.id].call is not None:
+        return answer_tool(compiled, state, event, data)
+    return _answered(compiled, state, close_request(state, data.id), data.value, data.user)
+
+
+def on_request_expired(
+    compiled: CompiledWorkflow, state: State, event: Event, data: RequestExpired
+) -> list[Command]:
+    """Ask the next approver, or handle the question of a tool that has expired."""
+    if state.requests[data.id].call is not None:
+        return expire_tool(compiled, state, event, data)
+    return _expired(compiled, state, event, close_request(state, data.id))

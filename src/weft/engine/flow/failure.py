@@ -126,7 +126,9 @@ def give_up(compiled: CompiledWorkflow, state: State, lane: Lane) -> list[Comman
     """Make no further attempt at a step that waits for its next one."""
     name, told = lane.at, _missed_deadline(compiled, lane.at)
     at = flow_of(state)
-    timer, wait = next((key, it) for key, it in at.waits.items() if it.lane == lane.key)
+    timer, wait = next(
+        (key, each_wait) for key, each_wait in at.waits.items() if each_wait.lane == lane.key
+    )
     state.flow = replace(at, waits=without(at.waits, timer))
     state.timers = without(state.timers, timer)
     set_lane(state, replace(lane, deadline=""))
@@ -217,7 +219,7 @@ def _after_own(compiled: CompiledWorkflow, state: State, key: str) -> list[Comma
 def _path_of(compiled: CompiledWorkflow, state: State, lane: Lane) -> PathPlan:
     run = flow_of(state).forks[lane.fork]
     fork = cast("ForkPlan", plan_of(compiled).nodes[run.name])
-    return next(it for it in fork.paths if it.name == lane.path)
+    return next(path for path in fork.paths if path.name == lane.path)
 
 
 def _undo_all(
@@ -256,7 +258,7 @@ def _at(state: State, lane: Lane, failing: Failing, stage: FailureStage = "path"
 
 def rest(compiled: CompiledWorkflow, state: State) -> list[Command]:
     """Let a run that is to stop do so when nothing works any more; nobody waits for a person."""
-    if any(it.stage != "approval" for it in state.active.values()):
+    if any(active.stage != "approval" for active in state.active.values()):
         return []
     return cancel(compiled, state)
 
@@ -267,8 +269,8 @@ def cancel(compiled: CompiledWorkflow, state: State, reason: str = "") -> list[C
         return [end_run(compiled, "cancelled", reason)] if reason else [stop_after_turn(compiled)]
     told = reason or "stopped on request after the turn"
     plan = plan_of(compiled)
-    found = (it for it in _undoable(state) if _is_undone(plan.nodes[it.step]))
-    done = sorted((it for it in found if it.turn), key=lambda it: it.turn)
+    found = (done_step for done_step in _undoable(state) if _is_undone(plan.nodes[done_step.step]))
+    done = sorted((entry for entry in found if entry.turn), key=lambda entry: entry.turn)
     close_all(state)
     state.flow = FlowState({"": Lane(done=tuple(done))})
     failing = Failing("", 0, told, {"message": told}, outcome="cancelled")
@@ -299,7 +301,11 @@ def _undoable(state: State) -> Iterator[Done]:
 
 def stop(compiled: CompiledWorkflow, state: State, user: str) -> list[Command]:
     """Stop a run now. What is being undone is undone first, where a stop would undo it as well."""
-    working = [it for it in state.active.values() if not cast("StepRun", it.flow).undoes]
+    working = [
+        each_active
+        for each_active in state.active.values()
+        if not cast("StepRun", each_active.flow).undoes
+    ]
     if len(working) == len(state.active) or not plan_of(compiled).spec.compensate_on_cancel:
         return cancel(compiled, state, f"stopped by {user}")
     state.stopping = True
@@ -308,7 +314,7 @@ def stop(compiled: CompiledWorkflow, state: State, user: str) -> list[Command]:
         lane = lane_of(state, key)
         begun = Done(active.number, active.step, values_in(state, key))
         set_lane(state, replace(lane, done=(*lane.done, begun)))
-    state.close_turns(*(it.number for it in working))
+    state.close_turns(*(each_active.number for each_active in working))
     return []
 
 

@@ -51,10 +51,10 @@ def edit_lanes(state: State, data: VariableSet) -> None:
     state.flow = replace(
         flow,
         lanes={
-            key: replace(it, values={**it.values, **value}) if key else it
-            for key, it in flow.lanes.items()
+            key: replace(lane, values={**lane.values, **value}) if key else lane
+            for key, lane in flow.lanes.items()
         },
-        forks={key: replace(it, base={**it.base, **value}) for key, it in flow.forks.items()},
+        forks={key: replace(fork, base={**fork.base, **value}) for key, fork in flow.forks.items()},
     )
     state.own = {
         turn: OwnValues({**own.values, **value}, own.set_by) for turn, own in state.own.items()
@@ -79,7 +79,9 @@ def set_values(
     state.variables = {**state.variables, **values}
     state.set_by = {**state.set_by, **set_by}
     rules = compiled.computed
-    followed = [Record(it, 0) for name in found for it in follow(rules, state.variables, name)]
+    followed = [
+        Record(write, 0) for name in found for write in follow(rules, state.variables, name)
+    ]
     return [*followed, *queue_documents(compiled, state, values)]
 
 
@@ -107,7 +109,9 @@ def work_of(compiled: CompiledWorkflow, active: Activation) -> Work:
 def filled(template: str, values: Mapping[str, Json]) -> str:
     """Return a text with the values of variables in their places."""
     parts = parse_template(template)
-    return "".join(it if isinstance(it, str) else _shown(values.get(it.name)) for it in parts)
+    return "".join(
+        part if isinstance(part, str) else _shown(values.get(part.name)) for part in parts
+    )
 
 
 def _shown(value: Json) -> str:
@@ -131,7 +135,7 @@ def paths_of(
 ) -> Mapping[str, Mapping[str, Json]]:
     """Return how the paths ended that a step joins, by name; empty for any other step."""
     nodes = plan_of(compiled).nodes.values()
-    if not any(isinstance(it, ForkPlan) and it.join == active.step for it in nodes):
+    if not any(isinstance(node, ForkPlan) and node.join == active.step for node in nodes):
         return {}
     return lane_of(state, run_of(active).lane).joined
 
@@ -145,6 +149,13 @@ def undone_of(state: State, active: Activation) -> Mapping[str, Json] | None:
     if not run.undoes:
         return None
     failing = lane_of(state, run.lane).failing
-    done = next((it for it in (failing.undo if failing else ()) if it.turn == run.undoes), None)
+    done = next(
+        (
+            each_done
+            for each_done in (failing.undo if failing else ())
+            if each_done.turn == run.undoes
+        ),
+        None,
+    )
     values = state.values_of(active.number) if done is None else done.values
     return {"step": active.step, "turn": run.undoes, "state": dict(values)}

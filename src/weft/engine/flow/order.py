@@ -7,15 +7,29 @@ from typing import cast
 from weft.engine.commands import Command, Record, Start
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.conversation.groups import joined_value
-from weft.engine.events import Branched, Event, Forked, Joined
-from weft.engine.flow import failure as flow_failure
+from weft.engine.events import Branched, Event, Forked, Joined, TurnEnded
+from weft.engine.events.kinds import StepInput
+from weft.engine.flow.failure import (
+    after_path,
+    fail,
+    give_up,
+    over,
+    overdue,
+    rest,
+    restart,
+    start,
+    undone,
+)
 from weft.engine.flow.lanes import (
+    filled,
     flow_of,
     lane_of,
     plan_of,
+    run_of,
     set_lane,
     set_values,
     values_in,
+    work_of,
 )
 from weft.engine.flow.plan import (
     AGAIN,
@@ -29,8 +43,9 @@ from weft.engine.flow.plan import (
     RepeatPlan,
     StepPlan,
 )
-from weft.engine.flow.state import ForkRun, Lane, PathStatus
-from weft.engine.state import State, Timer, without
+from weft.engine.flow.state import Done, ForkRun, Lane, PathStatus
+from weft.engine.log import Log
+from weft.engine.state import Activation, Message, State, Timer, without
 from weft.engine.turn.run import end_run
 from weft.engine.variables.conditions import evaluate, same, value_at
 from weft.errors import ExpressionError
@@ -43,7 +58,7 @@ def go(compiled: CompiledWorkflow, state: State, key: str, target: str) -> list[
     """Go on at a place in a lane."""
     set_lane(state, lane_of(state, key).replace(at=target))
     if state.stopping and lane_of(state, key).failing is None:
-        return flow_failure.rest(compiled, state)
+        return rest(compiled, state)
     if target.startswith("/"):
         return _at_end(compiled, state, key, target)
     plan = plan_of(compiled)
@@ -56,7 +71,7 @@ def go(compiled: CompiledWorkflow, state: State, key: str, target: str) -> list[
         case BranchPlan() as branch:
             return _branch(compiled, state, key, target, branch)
         case ForkPlan(paths=paths):
-            return [Record(Forked(target, tuple(it.name for it in paths), key), turn=0)]
+            return [Record(Forked(target, tuple(path.name for path in paths), key), turn=0)]
         case _:
             return _entered(compiled, state, key, target, node.first)
 
@@ -67,9 +82,9 @@ def _at_end(compiled: CompiledWorkflow, state: State, key: str, target: str) -> 
     if target == JOIN:
         return _path_ended(compiled, state, key)
     if target == FAILED:
-        return flow_failure.after_path(compiled, state, key)
+        return after_path(compiled, state, key)
     if target == OVER:
-        return flow_failure.over(compiled, state, key)
+        return over(compiled, state, key)
     return _again(compiled, state, key, target.removeprefix(AGAIN))
 
 
@@ -80,7 +95,7 @@ def _branch(
     try:
         value = _asked(branch.on, values)
     except ExpressionError as error:
-        return flow_failure.fail(compiled, state, key, name, f"{name} has no answer: {error}")
+        return fail(compiled, state, key, name, f"{name} has no answer: {error}")
     for case, target in branch.cases:
         if same(case, value):
             return [Record(Branched(name, target, "case", key), turn=0)]
@@ -88,7 +103,7 @@ def _branch(
         return [Record(Branched(name, branch.otherwise, "otherwise", key), turn=0)]
     known = ", ".join(repr(case) for case, _ in branch.cases)
     reason = f"{name} has no case for this value; it has cases for {known}"
-    return flow_failure.fail(compiled, state, key, name, reason)
+    return fail(compiled, state, key, name, reason)
 
 
 def _asked(on: Condition, values: Mapping[str, Json]) -> object:
@@ -109,10 +124,10 @@ def _again(compiled: CompiledWorkflow, state: State, key: str, name: str) -> lis
     loop = cast("RepeatPlan", plan_of(compiled).nodes[name])
     count = lane_of(state, key).loops[name]
     try:
-        over = evaluate(loop.until, values_in(state, key))
+        ends = evaluate(loop.until, values_in(state, key))
     except ExpressionError as error:
-        return flow_failure.fail(compiled, state, key, name, f"{name} has no answer: {error}")
-    if over:
+        return fail(compiled, state, key, name, f"{name} has no answer: {error}")
+    if ends:
         return [Record(Branched(name, loop.next, "done", key), turn=0)]
     if count >= loop.limit:
         return [Record(Branched(name, loop.next, "limit", key), turn=0)]
@@ -133,6 +148,56 @@ def on_branched(
     return go(compiled, state, data.lane, data.target)
 
 
+def on_turn_ended(
+    compiled: CompiledWorkflow, state: State, event: Event, _data: TurnEnded
+) -> list[Command]:
+    """Apply the values of the attempt to its lane, and continue."""
+    active = state.active[event.turn]
+    run = run_of(active)
+    key, own = run.lane, state.own[active.number]
+    found = {name: (own.values[name], seq) for name, seq in own.set_by.items()}
+    commands = set_values(compiled, state, key, found)
+    lane = held = lane_of(state, key)
+    if lane.deadline and not run.undoes:
+        state.timers = without(state.timers, lane.deadline)
+        lane = lane.replace(deadline="")
+    node = plan_of(compiled).nodes[active.step]
+    counts = lane.failing is None or lane.failing.stage == "recovery"
+    if isinstance(node, StepPlan) and node.step.compensate is not None and counts:
+        done = Done(active.number, active.step, values_in(state, key))
+        lane = lane.replace(done=(*lane.done, done))
+    if active.agent in plan_of(compiled).remembered and not run.undoes:
+        kept = _kept(compiled, state, active)
+        lane = lane.replace(threads={**lane.threads, active.agent: kept})
+    if lane is not held:
+        set_lane(state, lane)
+    state.close_turns(active.number)
+    if run.undoes:
+        return [*commands, *undone(compiled, state, key)]
+    return [*commands, *_onward(compiled, state, active, key, node)]
+
+
+def _onward(
+    compiled: CompiledWorkflow, state: State, active: Activation, key: str, node: object
+) -> list[Command]:
+    branch = run_of(active).branch
+    if branch is not None:
+        return [Record(Branched(active.step, *branch, key), turn=0)]
+    return go(compiled, state, key, cast("StepPlan | ApprovalPlan", node).next)
+
+
+def _kept(compiled: CompiledWorkflow, state: State, active: Activation) -> Log[Message]:
+    """Return the conversation of an agent with what it was asked and has said in this step."""
+    run = run_of(active)
+    thread = lane_of(state, run.lane).threads.get(active.agent) or Log[Message]()
+    sent = (run.input or StepInput()).get("messages") or []
+    prompts = [str(message["content"]) for message in sent if message["role"] == "user"]
+    work = cast("AgentWork", work_of(compiled, active))
+    told = prompts[-1] if prompts else filled(work.prompt, values_in(state, run.lane))
+    asked = Message("user", "", told, active.seq)
+    return thread.added(asked, *state.threads[active.number])
+
+
 # -- side by side
 
 
@@ -144,16 +209,16 @@ def on_forked(
     flow, base = flow_of(state), values_in(state, data.lane)
     threads = lane_of(state, data.lane).threads
     lanes = [
-        Lane(f"{event.seq}.{at}", it.first, event.seq, it.name, values=base, threads=threads)
-        for at, it in enumerate(plan.paths)
+        Lane(f"{event.seq}.{at}", path.first, event.seq, path.name, values=base, threads=threads)
+        for at, path in enumerate(plan.paths)
     ]
-    run = ForkRun(data.name, data.lane, tuple(it.key for it in lanes), base)
+    run = ForkRun(data.name, data.lane, tuple(each_lane.key for each_lane in lanes), base)
     state.flow = replace(
         flow,
-        lanes={**flow.lanes, **{it.key: it for it in lanes}},
+        lanes={**flow.lanes, **{each_lane.key: each_lane for each_lane in lanes}},
         forks={**flow.forks, event.seq: run},
     )
-    return [it for lane in lanes for it in go(compiled, state, lane.key, lane.at)]
+    return [command for lane in lanes for command in go(compiled, state, lane.key, lane.at)]
 
 
 def _path_ended(compiled: CompiledWorkflow, state: State, key: str) -> list[Command]:
@@ -165,13 +230,13 @@ def _path_ended(compiled: CompiledWorkflow, state: State, key: str) -> list[Comm
     failure = lane.failing.failure if lane.failing is not None else None
     set_lane(state, replace(lane, result=result, failure=failure, failing=None, at=""))
     if state.stopping:
-        return flow_failure.rest(compiled, state)
+        return rest(compiled, state)
     flow = flow_of(state)
     run = flow.forks[lane.fork]
-    lanes = [flow.lanes[it] for it in run.lanes]
-    if any(it.result is None for it in lanes):
+    lanes = [flow.lanes[each_lane] for each_lane in run.lanes]
+    if any(each_lane.result is None for each_lane in lanes):
         return []
-    results = {it.path: str(it.result) for it in lanes}
+    results = {each_lane.path: str(each_lane.result) for each_lane in lanes}
     return [Record(Joined(run.name, lane.fork, (), results=results), turn=0)]
 
 
@@ -181,29 +246,29 @@ def on_joined(
     """Let count what the paths have set, and go on after them."""
     flow = flow_of(state)
     run = flow.forks[data.fork]
-    lanes = [flow.lanes[it] for it in run.lanes]
-    rest = {key: it for key, it in flow.lanes.items() if key not in run.lanes}
-    state.flow = replace(flow, lanes=rest, forks=without(flow.forks, data.fork))
-    kept = [it for it in lanes if it.result != "failed"]
+    lanes = [flow.lanes[lane] for lane in run.lanes]
+    others = {key: lane for key, lane in flow.lanes.items() if key not in run.lanes}
+    state.flow = replace(flow, lanes=others, forks=without(flow.forks, data.fork))
+    kept = [lane for lane in lanes if lane.result != "failed"]
     parent = lane_of(state, run.lane)
     # In the order of the paths: which was faster makes no difference to what is undone first.
-    steps = [done for it in kept for done in it.done]
+    steps = [done for lane in kept for done in lane.done]
     set_lane(
         state,
         replace(
             parent,
             done=(*parent.done, *steps),
-            joined={it.path: {"status": it.result, "failure": _plain(it)} for it in lanes},
+            joined={lane.path: {"status": lane.result, "failure": _plain(lane)} for lane in lanes},
             threads=_joined_threads(parent, kept),
         ),
     )
     if not kept:
-        reasons = "; ".join(str((it.failure or {}).get("message", "")) for it in lanes)
+        reasons = "; ".join(str((lane.failure or {}).get("message", "")) for lane in lanes)
         told = f"every path of {run.name} failed: {reasons}"
-        return flow_failure.fail(compiled, state, run.lane, run.name, told)
+        return fail(compiled, state, run.lane, run.name, told)
     values, conflict = _joined_values(compiled, run, kept)
     if conflict:
-        return flow_failure.fail(compiled, state, run.lane, run.name, conflict)
+        return fail(compiled, state, run.lane, run.name, conflict)
     commands = set_values(compiled, state, run.lane, values)
     join = cast("ForkPlan", plan_of(compiled).nodes[run.name]).join
     return [*commands, *go(compiled, state, run.lane, join)]
@@ -252,20 +317,27 @@ def late(compiled: CompiledWorkflow, state: State, timer: Timer) -> list[Command
     flow = flow_of(state)
     wait = flow.waits.get(timer.id)
     if wait is not None and state.stopping:
-        return flow_failure.rest(compiled, state)
+        return rest(compiled, state)
     if wait is not None:
         state.flow = replace(flow, waits=without(flow.waits, timer.id))
         step = plan_of(compiled).step(wait.step)
-        return [flow_failure.start(step, wait)]
-    lane = next((it for it in flow.lanes.values() if it.deadline == timer.id), None)
+        return [start(step, wait)]
+    lane = next(
+        (each_lane for each_lane in flow.lanes.values() if each_lane.deadline == timer.id), None
+    )
     if lane is None:
         return []
     active = next(
-        (it for it in state.active.values() if it.flow and it.flow.lane == lane.key), None
+        (
+            each_active
+            for each_active in state.active.values()
+            if each_active.flow and each_active.flow.lane == lane.key
+        ),
+        None,
     )
     if active is not None:
-        return [flow_failure.overdue(compiled, state, active)]
-    return flow_failure.give_up(compiled, state, lane)
+        return [overdue(compiled, state, active)]
+    return give_up(compiled, state, lane)
 
 
 def resume(compiled: CompiledWorkflow, state: State) -> list[Command]:
@@ -273,11 +345,17 @@ def resume(compiled: CompiledWorkflow, state: State) -> list[Command]:
     if state.flow is None:
         return []
     flow = state.flow
-    busy = {it.flow.lane for it in state.active.values() if it.flow is not None}
-    busy |= {it.lane for it in flow.forks.values()} | {it.lane for it in flow.waits.values()}
-    idle = [it for it in flow.lanes.values() if it.key not in busy and it.result is None]
+    busy = {active.flow.lane for active in state.active.values() if active.flow is not None}
+    busy |= {fork.lane for fork in flow.forks.values()} | {
+        wait.lane for wait in flow.waits.values()
+    }
+    idle = [
+        each_lane
+        for each_lane in flow.lanes.values()
+        if each_lane.key not in busy and each_lane.result is None
+    ]
     commands: list[Command] = []
     for lane in idle:
-        undoing = flow_failure.restart(compiled, state, lane)
+        undoing = restart(compiled, state, lane)
         commands += go(compiled, state, lane.key, lane.at) if undoing is None else undoing
     return commands

@@ -143,7 +143,7 @@ def roles(flow: Flow) -> Iterator[tuple[str, Step, AgentWork]]:
 
 def steps_of(flow: Flow) -> Iterator[Step]:
     """Yield every step of a flow, wherever it stands."""
-    return (it for it in nodes_of(flow) if isinstance(it, Step))
+    return (node for node in nodes_of(flow) if isinstance(node, Step))
 
 
 def works_of(flow: Flow) -> Iterator[Work]:
@@ -191,7 +191,7 @@ def _along(path: Path | None) -> Iterator[Node]:
 def _remembered(flow: Flow) -> Iterator[str]:
     for _, step, work in roles(flow):
         sources = step.context.sources if step.context is not None else ()
-        if any(isinstance(it, HistoryIngredient) for it in sources):
+        if any(isinstance(source, HistoryIngredient) for source in sources):
             yield work.agent
 
 
@@ -218,7 +218,7 @@ class _Planner:
         self.nodes[step.name] = StepPlan(
             step,
             after,
-            tuple((_condition(it.condition), it.message) for it in step.validate_),
+            tuple((_condition(check.condition), check.message) for check in step.validate_),
             unsure,
             self.path(step.on_failure, FAILED, FAILED),
         )
@@ -231,7 +231,7 @@ class _Planner:
             case Branch(cases=cases):
                 self.nodes[node.name] = BranchPlan(
                     _condition(node.on),
-                    tuple((it.value, self.path(it.path, after)) for it in cases),
+                    tuple((case.value, self.path(case.path, after)) for case in cases),
                     self.path(node.otherwise, after),
                 )
             case Fork():
@@ -252,8 +252,8 @@ class _Planner:
     def _fork(self, fork: Fork, after: str) -> ForkPlan:
         join = after if fork.join is None else self.step(fork.join, after)
         paths = (
-            PathPlan(it.name, self.line(it.steps, JOIN), self.path(it.on_failure, JOIN, JOIN))
-            for it in fork.paths
+            PathPlan(path.name, self.line(path.steps, JOIN), self.path(path.on_failure, JOIN, JOIN))
+            for path in fork.paths
         )
         return ForkPlan(tuple(paths), join)
 

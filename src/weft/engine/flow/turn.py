@@ -33,28 +33,33 @@ from weft.engine.events import (
 )
 from weft.engine.events.codec import read_json, unfenced
 from weft.engine.events.kinds import StepHook, StepInput
-from weft.engine.flow import approval as flow_approval
-from weft.engine.flow import failure as flow_failure
-from weft.engine.flow.failure import stop
+from weft.engine.flow.approval import ask, on_request_answered, on_request_expired
+from weft.engine.flow.failure import context_of, overdue, stop, turn_failed
 from weft.engine.flow.lanes import (
     edit_lanes,
-    filled,
     lane_of,
     plan_of,
     run_of,
     set_lane,
-    set_values,
     step_of,
     values_in,
     work_of,
 )
-from weft.engine.flow.order import go, late, on_branched, on_forked, on_joined, resume
+from weft.engine.flow.order import (
+    go,
+    late,
+    on_branched,
+    on_forked,
+    on_joined,
+    on_turn_ended,
+    resume,
+)
 from weft.engine.flow.plan import ApprovalPlan, StepPlan
 from weft.engine.flow.plan import role_of as step_role
-from weft.engine.flow.state import Done, FlowState, StepReply, StepRun
+from weft.engine.flow.state import FlowState, StepReply, StepRun
 from weft.engine.log import Log
 from weft.engine.state import Activation, Message, OpenCall, OwnValues, State, without
-from weft.engine.turn.calls import assemble, close_request, on_request_answered, on_request_expired
+from weft.engine.turn.calls import assemble
 from weft.engine.turn.hooks import close_hook
 from weft.engine.turn.run import on_timer_fired, prepare
 from weft.engine.variables.access import write_error
@@ -126,7 +131,7 @@ def on_turn_started(
     state.threads = {**state.threads, number: Log[Message]()}
     node = plan_of(compiled).nodes[data.step]
     if isinstance(node, ApprovalPlan):
-        return flow_approval.ask(state, event, active, node.approval)
+        return ask(state, event, active, node.approval)
     step = cast("StepPlan", node)
     begun = data.attempt == 1 and not data.undoes
     fault = _guard_fault(step, state.values_of(number)) if begun else None
@@ -201,7 +206,7 @@ def on_fetch_failed(
     raised = (data.step or StepInput()).get("exception") or {}
     type_, stack = str(raised.get("type", "source")), str(raised.get("stack", ""))
     message = str(raised.get("message", told))
-    failure = flow_failure.context_of(state, active, type_, message, stack)
+    failure = context_of(state, active, type_, message, stack)
     return [Record(TurnFailed(active.agent, told, "source", failure))]
 
 
@@ -272,7 +277,7 @@ def on_reply(
     """Let code apply the reply, or set what it says."""
     state.say(active.agent, data.text, event)
     if _is_overdue(state, active, event):
-        return [flow_failure.overdue(compiled, state, active)]
+        return [overdue(compiled, state, active)]
     values = state.values_of(active.number)
     fired, _ = fire(
         compiled, state, event.turn, agent_text(compiled, values, active.agent, data.text)
@@ -298,7 +303,7 @@ def _changes(
     fields = cast("dict[str, Json]", output) if isinstance(output, dict) else {}
     if work.output is not None:
         return {work.output: text if output is None else output}, fields.get("confidence")
-    set_ = {name: it for name, it in fields.items() if name in compiled.variables}
+    set_ = {name: field for name, field in fields.items() if name in compiled.variables}
     return set_, fields.get("confidence")
 
 
@@ -308,7 +313,7 @@ def on_hook_returned(
     """Take the result of code: the values it sets, and its confidence."""
     active = close_hook(state, event, call)
     if _is_overdue(state, active, event):
-        return [flow_failure.overdue(compiled, state, active)]
+        return [overdue(compiled, state, active)]
     made = cast("Mapping[str, Any]", data.value)
     return _finish(compiled, state, active, made["set"], made.get("confidence"))
 
@@ -330,7 +335,7 @@ def on_hook_failed(
     told = data.exception or {}
     message = str(told.get("message", data.error))
     type_, stack = str(told.get("type", data.kind)), str(told.get("stack", ""))
-    failure = flow_failure.context_of(state, active, type_, message, stack)
+    failure = context_of(state, active, type_, message, stack)
     return [Record(TurnFailed(active.agent, data.error, "tool", failure), active.number)]
 
 
@@ -389,85 +394,15 @@ def _unsure(step: Step, confidence: Json) -> str | None:
 
 
 def _failed(state: State, active: Activation, error: str, told: str, kind: Any) -> Command:  # noqa: ANN401 - a kind of TurnFailed
-    failure = flow_failure.context_of(state, active, error, told)
+    failure = context_of(state, active, error, told)
     return Record(TurnFailed(active.agent, told, kind, failure), active.number)
-
-
-def on_turn_ended(
-    compiled: CompiledWorkflow, state: State, event: Event, _data: TurnEnded
-) -> list[Command]:
-    """Apply the values of the attempt to its lane, and continue."""
-    active = state.active[event.turn]
-    run = run_of(active)
-    key, own = run.lane, state.own[active.number]
-    found = {name: (own.values[name], seq) for name, seq in own.set_by.items()}
-    commands = set_values(compiled, state, key, found)
-    lane = held = lane_of(state, key)
-    if lane.deadline and not run.undoes:
-        state.timers = without(state.timers, lane.deadline)
-        lane = lane.replace(deadline="")
-    node = plan_of(compiled).nodes[active.step]
-    counts = lane.failing is None or lane.failing.stage == "recovery"
-    if isinstance(node, StepPlan) and node.step.compensate is not None and counts:
-        done = Done(active.number, active.step, values_in(state, key))
-        lane = lane.replace(done=(*lane.done, done))
-    if active.agent in plan_of(compiled).remembered and not run.undoes:
-        kept = _kept(compiled, state, active)
-        lane = lane.replace(threads={**lane.threads, active.agent: kept})
-    if lane is not held:
-        set_lane(state, lane)
-    state.close_turns(active.number)
-    if run.undoes:
-        return [*commands, *flow_failure.undone(compiled, state, key)]
-    return [*commands, *_onward(compiled, state, active, key, node)]
-
-
-def _onward(
-    compiled: CompiledWorkflow, state: State, active: Activation, key: str, node: object
-) -> list[Command]:
-    branch = run_of(active).branch
-    if branch is not None:
-        return [Record(Branched(active.step, *branch, key), turn=0)]
-    return go(compiled, state, key, cast("StepPlan | ApprovalPlan", node).next)
-
-
-def _kept(compiled: CompiledWorkflow, state: State, active: Activation) -> Log[Message]:
-    """Return the conversation of an agent with what it was asked and has said in this step."""
-    run = run_of(active)
-    thread = lane_of(state, run.lane).threads.get(active.agent) or Log[Message]()
-    sent = (run.input or StepInput()).get("messages") or []
-    prompts = [str(message["content"]) for message in sent if message["role"] == "user"]
-    work = cast("AgentWork", work_of(compiled, active))
-    told = prompts[-1] if prompts else filled(work.prompt, values_in(state, run.lane))
-    asked = Message("user", "", told, active.seq)
-    return thread.added(asked, *state.threads[active.number])
 
 
 def on_turn_failed(
     compiled: CompiledWorkflow, state: State, event: Event, active: Activation, data: TurnFailed
 ) -> list[Command]:
     """Try again, or handle the failure."""
-    return flow_failure.turn_failed(compiled, state, event, active, data)
-
-
-def _on_request_answered(
-    compiled: CompiledWorkflow, state: State, event: Event, data: RequestAnswered
-) -> list[Command]:
-    """Continue with the decision of an approver, or with the answer to a tool."""
-    if state.requests[data.id].call is not None:
-        return on_request_answered(compiled, state, event, data)
-    return flow_approval.answered(
-        compiled, state, close_request(state, data.id), data.value, data.user
-    )
-
-
-def _on_request_expired(
-    compiled: CompiledWorkflow, state: State, event: Event, data: RequestExpired
-) -> list[Command]:
-    """Ask the next approver, or handle the question of a tool that has expired."""
-    if state.requests[data.id].call is not None:
-        return on_request_expired(compiled, state, event, data)
-    return flow_approval.expired(compiled, state, event, close_request(state, data.id))
+    return turn_failed(compiled, state, event, active, data)
 
 
 def _on_timer_fired(
@@ -502,8 +437,8 @@ HANDLERS: Final[Mapping[type[EventData], Handler]] = {
     Forked: on_forked,
     Joined: on_joined,
     Branched: on_branched,
-    RequestAnswered: _on_request_answered,
-    RequestExpired: _on_request_expired,
+    RequestAnswered: on_request_answered,
+    RequestExpired: on_request_expired,
     TimerFired: _on_timer_fired,
     VariableSet: _on_variable_set,
 }

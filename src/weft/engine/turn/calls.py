@@ -141,8 +141,8 @@ def on_surface_shown(
 
 def _asked_for(state: State, turn: int, id_: str) -> str:
     """Return the name of the tool that a refused call was for."""
-    asked = (it for message in reversed(state.thread_of(turn)) for it in message.requests)
-    return next((it.tool for it in asked if it.id == id_), "")
+    asked = (request for message in reversed(state.thread_of(turn)) for request in message.requests)
+    return next((request.tool for request in asked if request.id == id_), "")
 
 
 def call_of(agent: str, call: OpenCall) -> CallTool:
@@ -362,7 +362,7 @@ class Offered(NamedTuple):
 def offered_tools(state: State, servers: Iterable[str]) -> dict[str, Offered]:
     """Return the tools of some servers, by the names models know them by."""
     return {
-        str(it["name"]): Offered(server, str(it["tool"]), it["reads"] is True, it)
+        str(offer["name"]): Offered(server, str(offer["tool"]), offer["reads"] is True, offer)
         for server in servers
-        for it in state.offered.get(server, ())
+        for offer in state.offered.get(server, ())
     }

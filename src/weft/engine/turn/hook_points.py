@@ -50,8 +50,11 @@ def function_key(folder: str, file: str, function: str) -> str:
 def declared_hooks(spec: WorkflowSpec) -> list[HookFunction]:
     """Return every declared function: lifecycle tools before hooks, each in file order."""
     return [
-        *(_call("tools", it.trigger, it) for it in spec.lifecycle_tools),
-        *(_call("hooks", it.hook_type, it) for it in spec.hooks),
+        *(
+            _call("tools", lifecycle_tool.trigger, lifecycle_tool)
+            for lifecycle_tool in spec.lifecycle_tools
+        ),
+        *(_call("hooks", hook.hook_type, hook) for hook in spec.hooks),
     ]
 
 
@@ -60,7 +63,7 @@ def function_triggers(variables: Mapping[str, Variable]) -> list[HookFunction]:
     found: dict[HookFunction, None] = {}
     for name, variable in variables.items():
         if isinstance(variable.source, DerivedSource):
-            steps = (it.trigger for it in variable.source.transitions)
+            steps = (transition.trigger for transition in variable.source.transitions)
             for trigger in (*variable.source.triggers, *steps):
                 if isinstance(trigger, FunctionTrigger):
                     found[HookFunction("trigger", trigger.function, variable=name)] = None

@@ -106,7 +106,9 @@ WITHOUT_SCHEMA: Final = frozenset({"database"})
 def suppressed_variables(spec: WorkflowSpec, sources: Collection[str]) -> frozenset[str]:
     """Return the variables that do not exist; secrets are references and always do."""
     return frozenset(
-        name for name, it in spec.variables.items() if it.source.type in sources and not it.secret
+        name
+        for name, variable in spec.variables.items()
+        if variable.source.type in sources and not variable.secret
     )
 
 
@@ -117,25 +119,29 @@ def without_sources(spec: WorkflowSpec, sources: Collection[str]) -> WorkflowSpe
         return spec
     return spec.model_copy(
         update={
-            "variables": {name: it for name, it in spec.variables.items() if name not in gone},
+            "variables": {
+                name: variable for name, variable in spec.variables.items() if name not in gone
+            },
             "exposure": {
-                agent: tuple(it for it in names if it not in gone)
+                agent: tuple(each_name for each_name in names if each_name not in gone)
                 for agent, names in spec.exposure.items()
             },
-            "agents": tuple(_agent(it, gone) for it in spec.agents),
+            "agents": tuple(_agent(each_agent, gone) for each_agent in spec.agents),
         }
     )
 
 
 def _agent(agent: Agent, gone: frozenset[str]) -> Agent:
     context = tuple(
-        it.model_copy(update={"names": tuple(name for name in it.names if name not in gone)})
-        if isinstance(it, VariablesIngredient)
-        else it
-        for it in agent.context
-        if not _is_empty(it, gone)
+        ingredient.model_copy(
+            update={"names": tuple(name for name in ingredient.names if name not in gone)}
+        )
+        if isinstance(ingredient, VariablesIngredient)
+        else ingredient
+        for ingredient in agent.context
+        if not _is_empty(ingredient, gone)
     )
-    sections = tuple(_section(it, gone) for it in agent.prompt_sections)
+    sections = tuple(_section(section, gone) for section in agent.prompt_sections)
     return agent.model_copy(update={"context": context, "prompt_sections": sections})
 
 
@@ -147,7 +153,7 @@ def _is_empty(ingredient: object, gone: frozenset[str]) -> bool:
 
 def _section(section: PromptSection, gone: frozenset[str]) -> PromptSection:
     text = section.content
-    for it in reversed(references(text)):
-        if it.name in gone:
-            text = text[: it.offset - 1] + text[it.offset + len(it.name) + 1 :]
+    for reference in reversed(references(text)):
+        if reference.name in gone:
+            text = text[: reference.offset - 1] + text[reference.offset + len(reference.name) + 1 :]
     return section if text == section.content else section.model_copy(update={"content": text})

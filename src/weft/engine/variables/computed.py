@@ -37,15 +37,17 @@ class ComputedRules:
 def link_computed(variables: Mapping[str, Variable]) -> ComputedRules:
     """Sort the computed variables of a workflow."""
     sources = {
-        name: it.source for name, it in variables.items() if isinstance(it.source, ComputedSource)
+        name: variable.source
+        for name, variable in variables.items()
+        if isinstance(variable.source, ComputedSource)
     }
     dependents: dict[str, list[str]] = {}
     conditions: dict[str, Condition] = {}
     functions: dict[str, HookFunction] = {}
     for name in _inputs_first(sources):
         source = sources[name]
-        for it in source.inputs:
-            dependents.setdefault(it, []).append(name)
+        for artifact in source.inputs:
+            dependents.setdefault(artifact, []).append(name)
         function = computed_function(name, source)
         if function is not None:
             functions[name] = function
@@ -55,7 +57,11 @@ def link_computed(variables: Mapping[str, Variable]) -> ComputedRules:
         dependents={name: tuple(found) for name, found in dependents.items()},
         conditions=conditions,
         functions=functions,
-        persist_to={name: it.persist_to for name, it in sources.items() if it.persist_to},
+        persist_to={
+            name: each_source.persist_to
+            for name, each_source in sources.items()
+            if each_source.persist_to
+        },
     )
 
 
@@ -65,8 +71,8 @@ def _inputs_first(sources: Mapping[str, ComputedSource]) -> list[str]:
 
     def add(name: str, above: frozenset[str]) -> None:
         if name in sources and name not in above and name not in ordered:
-            for it in sources[name].inputs:
-                add(it, above | {name})
+            for artifact in sources[name].inputs:
+                add(artifact, above | {name})
             ordered[name] = None
 
     for name in sources:
@@ -152,14 +158,14 @@ def next_function(rules: ComputedRules, state: State, turn: int) -> tuple[str, H
     dirty = state.dirty.get(turn if turn in state.own else 0)
     if not dirty:
         return None
-    return next((it for it in rules.functions.items() if it[0] in dirty), None)
+    return next((entry for entry in rules.functions.items() if entry[0] in dirty), None)
 
 
 def clear(state: State, turn: int, name: str) -> None:
     """A function was called."""
     owner = turn if turn in state.own else 0
     rest = state.dirty.get(owner, frozenset()) - {name}
-    others = {key: it for key, it in state.dirty.items() if key != owner}
+    others = {key: names for key, names in state.dirty.items() if key != owner}
     state.dirty = {**others, owner: rest} if rest else others
 
 

@@ -43,13 +43,15 @@ def agent_text(
 ) -> Writes:
     """Yield what an agent sets by what it says."""
     rules = compiled.triggers.agent_text.get(agent, ())
-    return _set(compiled, values, [it.setting for it in rules if it.matches(text)])
+    return _set(compiled, values, [rule.setting for rule in rules if rule.matches(text)])
 
 
 def user_text(compiled: CompiledWorkflow, values: Mapping[str, Json], text: str) -> Writes:
     """Yield what the user sets by what they say."""
     return _set(
-        compiled, values, [it.setting for it in compiled.triggers.user_text if it.matches(text)]
+        compiled,
+        values,
+        [rule.setting for rule in compiled.triggers.user_text if rule.matches(text)],
     )
 
 
@@ -79,9 +81,9 @@ def handoff(compiled: CompiledWorkflow, values: Mapping[str, Json], data: Handed
         compiled,
         values,
         [
-            it.setting
-            for it in rules
-            if it.source in (None, data.source) and it.target in (None, data.target)
+            rule.setting
+            for rule in rules
+            if rule.source in (None, data.source) and rule.target in (None, data.target)
         ],
     )
 
@@ -111,7 +113,9 @@ def tool_failed(
     """Yield what the failure of a tool sets."""
     rules = compiled.triggers.tool_failed
     fitting = [
-        it.setting for it in rules if it.of in (None, tool) and it.kind in (None, failed.kind)
+        rule.setting
+        for rule in rules
+        if rule.of in (None, tool) and rule.kind in (None, failed.kind)
     ]
     return _set(compiled, values, fitting, {"kind": failed.kind, "message": failed.error})
 
@@ -121,7 +125,7 @@ def model_failed(
 ) -> Writes:
     """Yield what the failure of the model of an agent sets."""
     rules = compiled.triggers.model_failed
-    fitting = [it.setting for it in rules if it.of in (None, agent)]
+    fitting = [rule.setting for rule in rules if rule.of in (None, agent)]
     return _set(compiled, values, fitting, {"message": error})
 
 
@@ -159,8 +163,12 @@ def answered(
     A transition that waits for a function is made when that says true.
     """
     said = compiled.triggers.functions[name, function]
-    fitting = [it for it in said if value is not None and (it.origin is None or value is True)]
-    return _set(compiled, values, [_brought(it, value) for it in fitting])
+    fitting = [
+        setting
+        for setting in said
+        if value is not None and (setting.origin is None or value is True)
+    ]
+    return _set(compiled, values, [_brought(setting, value) for setting in fitting])
 
 
 def _brought(setting: Setting, value: Json) -> Setting:
@@ -173,12 +181,12 @@ def fire(compiled: CompiledWorkflow, state: State, turn: int, writes: Writes) ->
     values = state.values_of(turn)
     if not writes:
         return [], values
-    found = {it.name: it.value for it in writes if isinstance(it, VariableSet)}
+    found = {write.name: write.value for write in writes if isinstance(write, VariableSet)}
     values = {**values, **found}
     if compiled.computed.dependents:
         values = preview_values(compiled.computed, values, found)
         mark(compiled.computed, state, turn, found)
-    return [Record(it, turn) for it in writes], values
+    return [Record(write, turn) for write in writes], values
 
 
 def dig(value: Json, path: tuple[str, ...]) -> Json:

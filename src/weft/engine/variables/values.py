@@ -46,7 +46,7 @@ def _computed(
     followed = follow(rules, state.values_of(turn), data.name)
     # First what is known: what follows finds it in the document and adds to it.
     kept = persisted(compiled, state, turn, (data.name,))
-    return [*kept, *(Record(it, turn) for it in followed)]
+    return [*kept, *(Record(write, turn) for write in followed)]
 
 
 def persisted(
