@@ -25,6 +25,16 @@ ROOT_PAGES = {
 }
 SITE_PATHS = {source: page for page, source in ROOT_PAGES.items()}
 
+#: Pages that must describe every name in `__all__` of a module.
+API_PAGES = {
+    "api/weft.md": "weft",
+    "api/board.md": "weft.board",
+    "api/flow.md": "weft.flow",
+    "api/retrieval.md": "weft.retrieval",
+    "api/testing.md": "weft.testing",
+}
+OTHER_API_PAGES = ("api/errors.md", "api/events.md")
+
 MERMAID_SOURCE = ROOT / "tests/mermaid/node_modules/mermaid/dist/mermaid.min.js"
 MERMAID_TARGET = "assets/javascripts/mermaid.min.js"
 
@@ -68,9 +78,10 @@ def on_post_page(output: str, page: Page, **_: object) -> str:
         output = output.replace("</head>", f'<script src="{source}"></script></head>', 1)
     if remote := REMOTE.search(output):
         raise PluginError(f"{uri} would load a file from another host: {remote[0]}")
-    if uri.startswith("api/"):
-        module = page.title
-        missing = [name for name in public_names(module) if f'id="{module}.{name}"' not in output]
+    if module := API_PAGES.get(uri):
+        # A public module has a page of its own.
+        names = {name for name in public_names(module) if f"api/{name}.md" not in OTHER_API_PAGES}
+        missing = sorted(name for name in names if f'id="{module}.{name}"' not in output)
         if missing:
             raise PluginError(f"{uri} does not describe {', '.join(missing)}")
     return output
