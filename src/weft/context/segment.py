@@ -64,9 +64,11 @@ def over_budget(tokens: int) -> str:
 class Budget:
     """What is left of a number of tokens. Sizes are counted, so that no text is joined twice."""
 
-    def __init__(self, tokens: int | None, *, used: int = 0) -> None:
+    def __init__(self, tokens: int | None, *, used: int = 0, copies: int = 1) -> None:
         #: Characters: as many as `estimate` takes for these tokens. None: there is no limit.
-        self._left = None if tokens is None else tokens * CHARACTERS_PER_TOKEN - used
+        self._left = None
+        if tokens is not None:  # A text that occurs several times counts as often.
+            self._left = (tokens * CHARACTERS_PER_TOKEN - used) // max(copies, 1)
 
     def take(self, characters: int) -> bool:
         """Take characters if there are so many left, and tell whether there were."""

@@ -1,13 +1,13 @@
 """What a step is shown beside its state: pieces in order, and the text that is made of them."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Final, NamedTuple, Self, TypeAlias, cast
 
 from pydantic_core import to_jsonable_python
 
-from weft.context.segment import over_budget, shown
+from weft.context.segment import Budget, over_budget, shown
 from weft.context.slices import Envelope, Item
 from weft.errors import ToolError
 from weft.findings import Json
@@ -46,123 +46,141 @@ def state_value(state: object, path: str) -> Any:  # noqa: ANN401 - a field, or 
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class StateContextSegment:
-    """A value of the state."""
+@dataclass(frozen=True)
+class ContextSegment:
+    """One piece of a context: its name, and its content as a journal has it."""
 
     name: str
-    value: Any
+    content: Any
 
-    kind: ClassVar = "state"
-
-    def __post_init__(self) -> None:
-        # As a journal has it, so that one that is read back is equal.
-        object.__setattr__(self, "value", json_of(self.value))
-
-    def to_prompt_string(self) -> str:
-        """Return the value; nothing for none."""
-        return "" if self.value is None else shown(self.value)
-
-
-@dataclass(frozen=True, slots=True)
-class VariableContextSegment:
-    """A variable that is no part of the state."""
-
-    name: str
-    value: Any
-
-    kind: ClassVar = "variable"
+    kind: ClassVar[str] = ""
+    #: The key of the content in a record.
+    key: ClassVar[str] = "value"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", json_of(self.value))
-
-    def to_prompt_string(self) -> str:
-        """Return the value; nothing for none."""
-        return "" if self.value is None else shown(self.value)
-
-
-@dataclass(frozen=True, slots=True)
-class RetrievalContextSegment:
-    """Passages of a collection, the best first."""
-
-    collection: str
-    results: tuple[RetrievalResult, ...]
-
-    kind: ClassVar = "retrieval"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "results", tuple(map(_plain_result, self.results)))
+        """Keep the content as JSON, so that a segment that is read back is equal."""
+        object.__setattr__(self, "content", json_of(self.content))
 
     @property
-    def name(self) -> str:
-        """What it is called under its heading."""
-        return self.collection
+    def value(self) -> Any:  # noqa: ANN401 - JSON
+        """The content."""
+        return self.content
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """What can be left out one by one where not everything fits a budget."""
+        return () if self.content is None else (self.content,)
+
+    def part_text(self, part: Any) -> str:  # noqa: ANN401 - one of `parts`
+        """Return one part as it stands in a prompt."""
+        return shown(part)
+
+    def part_name(self, part: Any, number: int) -> str:  # noqa: ANN401, ARG002 - one of `parts`
+        """Return what a part is called where it is left out; nothing for a segment of one part."""
+        return ""
+
+    def to_prompt_string(self, separator: str = "\n") -> str:
+        """Return the text of all parts; nothing where there are none."""
+        return separator.join(map(self.part_text, self.parts))
+
+
+class StateContextSegment(ContextSegment):
+    """A value of the state."""
+
+    kind = "state"
+
+
+class VariableContextSegment(ContextSegment):
+    """A variable that is not part of the state."""
+
+    kind = "variable"
+
+
+class LiteralContextSegment(ContextSegment):
+    """A fixed text; it has no name."""
+
+    kind = "literal"
+    key = "text"
+
+    def __init__(self, text: str) -> None:
+        super().__init__("", text)
+
+    @property
+    def text(self) -> str:
+        """The text."""
+        return self.content
+
+    def part_text(self, part: str) -> str:
+        return part
+
+
+class RetrievalContextSegment(ContextSegment):
+    """Passages of a collection, the best first."""
+
+    kind = "retrieval"
+    key = "hits"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "content", tuple(map(_plain_result, self.content)))
+
+    @property
+    def collection(self) -> str:
+        """The name of the collection."""
+        return self.name
+
+    @property
+    def results(self) -> tuple[RetrievalResult, ...]:
+        """The passages."""
+        return self.content
+
+    @property
+    def parts(self) -> tuple[RetrievalResult, ...]:
+        return self.content
+
+    def part_text(self, part: RetrievalResult) -> str:
+        return part.content
+
+    def part_name(self, part: RetrievalResult, number: int) -> str:
+        return part.source_id or f"passage {number}"
 
     def to_prompt_string(self, separator: str = DEFAULT_FORMAT.hit_separator) -> str:
         """Return the passages one after the other."""
-        return separator.join(it.content for it in self.results)
+        return super().to_prompt_string(separator)
 
 
-@dataclass(frozen=True, slots=True)
-class ArtifactsContextSegment:
-    """Artifacts of a board."""
+class ArtifactsContextSegment(ContextSegment):
+    """Artifacts of a board, one line of JSON each."""
 
-    board: str
-    artifacts: tuple[Item, ...]
-
-    kind: ClassVar = "board"
+    kind = "board"
+    key = "artifacts"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "artifacts", tuple(json_of(it) for it in self.artifacts))
+        object.__setattr__(self, "content", tuple(json_of(item) for item in self.content))
 
     @property
-    def name(self) -> str:
-        """What it is called under its heading."""
-        return self.board
-
-    def to_prompt_string(self) -> str:
-        """Return one line of JSON for each artifact."""
-        return "\n".join(map(_line, self.artifacts))
-
-
-@dataclass(frozen=True, slots=True)
-class LiteralContextSegment:
-    """A fixed text."""
-
-    text: str
-
-    kind: ClassVar = "literal"
+    def board(self) -> str:
+        """The name of the board."""
+        return self.name
 
     @property
-    def name(self) -> str:
-        """What it is called under its heading: nothing, it speaks for itself."""
-        return ""
+    def artifacts(self) -> tuple[Item, ...]:
+        """The artifacts."""
+        return self.content
 
-    def to_prompt_string(self) -> str:
-        """Return the text."""
-        return self.text
+    @property
+    def parts(self) -> tuple[Item, ...]:
+        return self.content
 
+    def part_text(self, part: Item) -> str:
+        told = {key: part[key] for key in _TOLD if part.get(key)}
+        return json.dumps(told, ensure_ascii=False)
 
-ContextSegment: TypeAlias = (
-    StateContextSegment
-    | VariableContextSegment
-    | RetrievalContextSegment
-    | ArtifactsContextSegment
-    | LiteralContextSegment
-)
-
-#: All of them, for whoever asks whether something is one.
-SEGMENTS: Final = (
-    StateContextSegment,
-    VariableContextSegment,
-    RetrievalContextSegment,
-    ArtifactsContextSegment,
-    LiteralContextSegment,
-)
+    def part_name(self, part: Item, number: int) -> str:
+        return str(part.get("id") or f"artifact {number}")
 
 
 class Fitting(NamedTuple):
-    """A context that fits its budget, and what does not stand in it any more."""
+    """A context that fits its budget, and what was left out of it."""
 
     context: "AssembledContext"
     left_out: list[dict[str, Any]]
@@ -173,7 +191,7 @@ class AssembledContext:
     """Everything a step is shown beside its state, in order."""
 
     segments: tuple[ContextSegment, ...] = ()
-    #: How it becomes text, unless that is said then; None takes what the step declares.
+    #: How it becomes text, unless options are given then; None: as the step declares.
     format: ContextFormat | None = None
 
     @classmethod
@@ -184,111 +202,95 @@ class AssembledContext:
     @property
     def retrieval_results(self) -> tuple[RetrievalResult, ...]:
         """The passages of all collections, in order."""
-        return tuple(
-            result
-            for it in self.segments
-            if isinstance(it, RetrievalContextSegment)
-            for result in it.results
-        )
+        found = [it for it in self.segments if isinstance(it, RetrievalContextSegment)]
+        return tuple(result for segment in found for result in segment.results)
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to show: no piece, or none that says anything."""
-        return not any(it.to_prompt_string() for it in self.segments)
+        """Whether there is nothing to show: no segment, or none with a text."""
+        return not any(segment.to_prompt_string() for segment in self.segments)
 
     def to_prompt_string(self, options: ContextFormat | None = None) -> str:
-        """Return one text of all pieces; pieces that say nothing leave no gap."""
+        """Return one text of all segments; segments without a text leave no gap."""
         wanted = options or self.format or DEFAULT_FORMAT
         return _text(self.fitted(wanted).context.segments, wanted)
 
     def fitted(self, options: ContextFormat | None = None) -> Fitting:
         """Leave out what is over the budget: passages and artifacts one by one.
 
-        What stands first is preferred; something that does not fit keeps nothing after it out.
+        What stands first is preferred; a part that does not fit keeps nothing after it out.
         """
         wanted = options or self.format or DEFAULT_FORMAT
-        budget, left_out = wanted.max_tokens, list[dict[str, Any]]()
-        if budget is None or estimate_tokens(_text(self.segments, wanted)) <= budget:
+        left_out: list[dict[str, Any]] = []
+        tokens = wanted.max_tokens
+        if tokens is None or estimate_tokens(_text(self.segments, wanted)) <= tokens:
             return Fitting(self, left_out)
+        budget = _budget(wanted, tokens)
         kept: list[ContextSegment] = []
+        is_first = True
         for segment in self.segments:
-            fitting: ContextSegment | None = None
-            for at, part in enumerate(_parts(segment)):
-                more = part if fitting is None else _extended(fitting, part)
-                if estimate_tokens(_text((*kept, more), wanted)) <= budget:
-                    fitting = more
-                else:
-                    _note(left_out, _gone(part, at), over_budget(budget))
-            kept += [] if fitting is None else [fitting]
+            fitting, names = _fitting_parts(segment, wanted, budget, is_first=is_first)
+            is_first = is_first and not any(map(segment.part_text, fitting))
+            if not names:
+                kept.append(segment)
+                continue
+            if fitting:
+                kept.append(replace(segment, content=tuple(fitting)))
+            gone: dict[str, Any] = {"kind": segment.kind, "origin": segment.name}
+            gone |= {"names": names} if any(names) else {}
+            left_out.append({**gone, "reason": over_budget(tokens)})
         return Fitting(replace(self, segments=tuple(kept)), left_out)
 
 
+def _budget(wanted: ContextFormat, tokens: int) -> Budget:
+    """Return the budget of the segments alone: the text around them is counted already."""
+    template = wanted.template or "{context}"
+    copies = template.count("{context}")
+    return Budget(tokens, used=len(template) - copies * len("{context}"), copies=copies)
+
+
+def _fitting_parts(
+    segment: ContextSegment, wanted: ContextFormat, budget: Budget, *, is_first: bool
+) -> tuple[list[Any], list[str]]:
+    """Return the parts of a segment that fit the budget, and the names of the others."""
+    before = len(_heading(segment, wanted)) + (0 if is_first else len(wanted.separator))
+    between = len(_part_separator(segment, wanted))
+    fitting: list[Any] = []
+    names: list[str] = []
+    has_text = False
+    for number, part in enumerate(segment.parts, 1):
+        size = len(segment.part_text(part)) + (between if fitting else 0)
+        if budget.take(size if has_text or not size else size + before):
+            fitting.append(part)
+            has_text = has_text or bool(size)
+        else:
+            names.append(segment.part_name(part, number))
+    return fitting, names
+
+
 def _text(segments: Iterable[ContextSegment], wanted: ContextFormat) -> str:
-    texts = filter(None, (_piece(it, wanted) for it in segments))
+    texts: list[str] = []
+    for segment in segments:
+        text = segment.to_prompt_string(_part_separator(segment, wanted))
+        texts += [_heading(segment, wanted) + text] if text else []
     whole = wanted.separator.join(texts)
     if not whole or wanted.template is None:
         return whole
     return wanted.template.replace("{context}", whole)
 
 
-def _piece(segment: ContextSegment, wanted: ContextFormat) -> str:
-    if isinstance(segment, RetrievalContextSegment):
-        text = segment.to_prompt_string(wanted.hit_separator)
-    else:
-        text = segment.to_prompt_string()
-    return f"[{segment.name}]\n{text}" if text and wanted.headers and segment.name else text
+def _heading(segment: ContextSegment, wanted: ContextFormat) -> str:
+    return f"[{segment.name}]\n" if wanted.headers and segment.name else ""
 
 
-def _parts(segment: ContextSegment) -> Iterator[ContextSegment]:
-    """Yield a piece in parts that can be left out: of each passage or artifact one of its own."""
-    if isinstance(segment, RetrievalContextSegment) and segment.results:
-        yield from (replace(segment, results=(it,)) for it in segment.results)
-    elif isinstance(segment, ArtifactsContextSegment) and segment.artifacts:
-        yield from (replace(segment, artifacts=(it,)) for it in segment.artifacts)
-    else:
-        yield segment
-
-
-def _extended(segment: ContextSegment, part: ContextSegment) -> ContextSegment:
-    """Return a piece with one more of its parts."""
-    match segment, part:
-        case RetrievalContextSegment(), RetrievalContextSegment():
-            return replace(segment, results=(*segment.results, *part.results))
-        case ArtifactsContextSegment(), ArtifactsContextSegment():
-            return replace(segment, artifacts=(*segment.artifacts, *part.artifacts))
-        case _:  # pragma: no cover - all others are one part
-            raise AssertionError
-
-
-def _gone(part: ContextSegment, at: int) -> dict[str, Any]:
-    """Say what was left out, and which passage or artifact of its piece that is."""
-    gone: dict[str, Any] = {"kind": part.kind, "origin": part.name}
-    if isinstance(part, RetrievalContextSegment) and part.results:
-        gone["names"] = [part.results[0].source_id or f"passage {at + 1}"]
-    if isinstance(part, ArtifactsContextSegment) and part.artifacts:
-        gone["names"] = [str(part.artifacts[0].get("id") or f"artifact {at + 1}")]
-    return gone
-
-
-def _note(left_out: list[dict[str, Any]], gone: dict[str, Any], reason: str) -> None:
-    """Put down what was left out; passages of one piece stand together, in their order."""
-    known = left_out[-1] if left_out else {}
-    same = all(known.get(key) == gone[key] for key in ("kind", "origin"))
-    if same and "names" in gone and "names" in known:
-        known["names"] = [*known["names"], *gone["names"]]
-    else:
-        left_out.append({**gone, "reason": reason})
+def _part_separator(segment: ContextSegment, wanted: ContextFormat) -> str:
+    return wanted.hit_separator if isinstance(segment, RetrievalContextSegment) else "\n"
 
 
 def _plain_result(result: RetrievalResult) -> RetrievalResult:
     if result.metadata is None:
         return result
     return replace(result, metadata=cast("dict[str, Json]", json_of(dict(result.metadata))))
-
-
-def _line(artifact: Item) -> str:
-    told = {key: artifact[key] for key in _TOLD if artifact.get(key)}
-    return json.dumps(told, ensure_ascii=False)
 
 
 class AssembledContextBuilder:
@@ -334,6 +336,17 @@ class AssembledContextBuilder:
 
 # -- as a journal keeps it
 
+_KINDS: Final = {
+    kind.kind: kind
+    for kind in (
+        StateContextSegment,
+        VariableContextSegment,
+        RetrievalContextSegment,
+        ArtifactsContextSegment,
+        LiteralContextSegment,
+    )
+}
+
 
 def recorded(
     assembled: AssembledContext, left_out: Sequence[Mapping[str, Any]] = ()
@@ -341,7 +354,7 @@ def recorded(
     """Return a context as a journal keeps it; `from_record` makes an equal one of it."""
     made: dict[str, Any] = {
         "text": assembled.to_prompt_string(),
-        "segments": [_entry(it) for it in assembled.segments],
+        "segments": [_entry(segment) for segment in assembled.segments],
         "left_out": list(left_out),
     }
     if assembled.format is not None:
@@ -350,27 +363,13 @@ def recorded(
 
 
 def _entry(segment: ContextSegment) -> dict[str, Any]:
+    content = segment.content
+    if isinstance(segment, RetrievalContextSegment):
+        content = [asdict(result) for result in segment.results]
+    elif isinstance(segment, ArtifactsContextSegment):
+        content = list(segment.artifacts)
     text = segment.to_prompt_string()
-    entry: dict[str, Any] = {"kind": segment.kind, "name": segment.name, "text": text}
-    match segment:
-        case StateContextSegment() | VariableContextSegment():
-            entry["value"] = segment.value
-        case RetrievalContextSegment():
-            entry["hits"] = [_hit(it) for it in segment.results]
-        case ArtifactsContextSegment():
-            entry["artifacts"] = list(segment.artifacts)
-        case LiteralContextSegment():
-            pass
-    return entry
-
-
-def _hit(it: RetrievalResult) -> dict[str, Any]:
-    return {
-        "content": it.content,
-        "score": it.score,
-        "source_id": it.source_id,
-        "metadata": it.metadata,
-    }
+    return {"kind": segment.kind, "name": segment.name, segment.key: content, "text": text}
 
 
 def from_record(record: Mapping[str, Any] | None) -> AssembledContext:
@@ -383,15 +382,10 @@ def from_record(record: Mapping[str, Any] | None) -> AssembledContext:
 
 
 def _segment(entry: Mapping[str, Any]) -> ContextSegment:
-    match entry["kind"]:
-        case "state":
-            return StateContextSegment(entry["name"], entry["value"])
-        case "variable":
-            return VariableContextSegment(entry["name"], entry["value"])
-        case "retrieval":
-            hits = tuple(RetrievalResult(**it) for it in entry["hits"])
-            return RetrievalContextSegment(entry["name"], hits)
-        case "board":
-            return ArtifactsContextSegment(entry["name"], tuple(entry["artifacts"]))
-        case _:
-            return LiteralContextSegment(entry["text"])
+    kind = _KINDS[entry["kind"]]
+    if kind is LiteralContextSegment:
+        return LiteralContextSegment(entry["text"])
+    content = entry[kind.key]
+    if kind is RetrievalContextSegment:
+        content = tuple(RetrievalResult(**hit) for hit in content)
+    return kind(entry["name"], content)  # pyright: ignore[reportCallIssue]

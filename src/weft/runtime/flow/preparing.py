@@ -11,7 +11,6 @@ from typing import Any, Final, cast
 
 from weft.context.agent_step import StepContext
 from weft.context.step_context import (
-    SEGMENTS,
     ArtifactsContextSegment,
     AssembledContext,
     ContextSegment,
@@ -108,7 +107,7 @@ def _require_context(name: str, given: object) -> None:
     if not isinstance(given, AssembledContext):
         raise ToolError(f"{name} returned {type(given).__name__}; return an AssembledContext")
     pieces = cast("tuple[object, ...]", given.segments)
-    strange = [it for it in pieces if not isinstance(it, SEGMENTS)]
+    strange = [it for it in pieces if not isinstance(it, ContextSegment)]
     if strange:
         raise ToolError(f"{name} returned a segment that is none: {type(strange[0]).__name__}")
 

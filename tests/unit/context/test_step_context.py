@@ -1,5 +1,7 @@
 """Contexts of steps: segments, the texts made of them, and how a journal keeps them."""
 
+import time
+import timeit
 from datetime import UTC, datetime
 
 import pytest
@@ -22,6 +24,7 @@ from weft.context.step_context import (
 from weft.errors import ToolError
 from weft.ports.retrieval import Collection, RetrievalResult
 from weft.runtime.variables.json_values import plain_json
+from weft.spec.agents import estimate_tokens
 
 
 class ResearchLibrary(Collection): ...
@@ -244,3 +247,34 @@ def test_a_part_of_the_state_is_read_through_objects_and_mappings():
     for path in ("author.age", "facts.age", "other"):
         with pytest.raises(ToolError, match=f"the state has no {path}"):
             state_value(state, path)
+
+
+def fitting_seconds(count):
+    """Return how long it takes to leave most of so many passages out."""
+    passages = tuple(hit("x" * 1_000) for _ in range(count))
+    context = AssembledContext((RetrievalContextSegment("Library", passages),))
+    options = ContextFormatOptions(max_tokens=1_000, headers=True)
+    work = timeit.Timer(lambda: context.fitted(options), timer=time.process_time)
+    return min(work.repeat(repeat=5, number=1))
+
+
+def test_trimming_passages_takes_linear_time():
+    assert fitting_seconds(4_000) < 8 * fitting_seconds(1_000) + 0.02
+
+
+@pytest.mark.parametrize("tokens", [1, 3, 5, 8, 13, 40])
+@pytest.mark.parametrize("template", [None, "<{context}>", "{context} and {context}", "fixed"])
+@pytest.mark.parametrize("headers", [True, False])
+def test_what_is_kept_fits_and_more_would_not(tokens, template, headers):
+    segments = (
+        StateContextSegment("a", "abcdef"),
+        StateContextSegment("none", None),
+        RetrievalContextSegment("L", (hit(""), hit("12345"), hit("x" * 30), hit("1"))),
+        LiteralContextSegment("end"),
+    )
+    options = ContextFormatOptions(template=template, headers=headers, max_tokens=tokens)
+    unlimited = options.model_copy(update={"max_tokens": None})
+    fitting = AssembledContext(segments).fitted(options)
+    text = fitting.context.to_prompt_string(unlimited)
+    assert estimate_tokens(text) <= tokens
+    assert bool(fitting.left_out) == (fitting.context != AssembledContext(segments))
