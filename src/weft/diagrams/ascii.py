@@ -33,7 +33,7 @@ def ascii_graph(graph: Graph) -> str:
     ordered = sorted(graph.nodes, key=lambda node: rank.get(node.key, len(rank)))
     way = graph.pattern if graph.pattern in (BOARD, FLOW) else f"pattern: {graph.pattern}"
     lines = [f"{cut(plain(graph.title), 60)}   ({way})"]
-    lines += wrapped(plain(graph.description), COLUMNS)
+    lines += wrap(plain(graph.description), COLUMNS)
     for node in ordered:
         if node.kind in ("user", "end"):
             continue
@@ -46,7 +46,7 @@ def _header(node: Node, name: str, *, reachable: bool) -> Iterator[str]:
     text = f"{name} : {plain(node.role)}"
     if not reachable:
         text += "   (nothing leads here)"
-    rows = wrapped(text, COLUMNS - 4)
+    rows = wrap(text, COLUMNS - 4)
     width = max(len(row) for row in rows)
     yield f"+{'-' * (width + 2)}+"
     for row in rows:
@@ -54,7 +54,7 @@ def _header(node: Node, name: str, *, reachable: bool) -> Iterator[str]:
     yield f"+{'-' * (width + 2)}+"
     for note in node.notes:
         # Accents alone leave nothing when they are taken away.
-        first, *more = wrapped(plain(note), COLUMNS - 6) or ["?"]
+        first, *more = wrap(plain(note), COLUMNS - 6) or ["?"]
         yield f"  | {first}"
         for line in more:
             yield f"  |   {line}"
@@ -69,7 +69,7 @@ def _ways(edges: list[Edge], names: dict[str, str]) -> Iterator[str]:
         line = "." if edge.dashed else "-"
         arrow = f"{'<' if edge.returns else line}{line}>"
         lead = f"  +{arrow} {names[edge.target].ljust(width)}   "
-        first, *more = wrapped(_when(edge), COLUMNS - len(lead))
+        first, *more = wrap(_when(edge), COLUMNS - len(lead))
         yield f"{lead}{first}"
         bar = "  |" if number < len(edges) else "   "
         for line in more:
@@ -87,10 +87,10 @@ def _when(edge: Edge) -> str:
 
 def plain(text: str) -> str:
     """Write text in ASCII: letters without their accents, what has no such form as an escape."""
-    return "".join(char if char.isascii() else _spelled(char) for char in text)
+    return "".join(char if char.isascii() else _to_ascii(char) for char in text)
 
 
-def _spelled(char: str) -> str:
+def _to_ascii(char: str) -> str:
     pieces = unicodedata.normalize("NFKD", char)
     base = "".join(piece for piece in pieces if not unicodedata.combining(piece))
     return base if base and base.isascii() else ascii(char)[1:-1]
@@ -100,7 +100,7 @@ def cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
-def wrapped(text: str, width: int) -> list[str]:
+def wrap(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, break_on_hyphens=False)
 
 
@@ -135,7 +135,7 @@ class Lanes:
 
     def note(self, over: str, text: str) -> Iterator[str]:
         yield self.rails()
-        for line in wrapped(text, COLUMNS - 4):
+        for line in wrap(text, COLUMNS - 4):
             remark = f"[ {line} ]"
             yield self._over(self._shifted(self._centre(over) - len(remark) // 2, remark), remark)
 
@@ -151,7 +151,7 @@ class Lanes:
 
     def _fitting(self, text: str, left: int) -> list[str]:
         """Break a text so that it ends at the right edge, however far right it begins."""
-        return wrapped(text, max(COLUMNS - left, COLUMNS // 3))
+        return wrap(text, max(COLUMNS - left, COLUMNS // 3))
 
     def _shifted(self, left: int, text: str) -> int:
         """Move a text to the left as far as it takes to stay on the page."""
@@ -166,7 +166,7 @@ class Lanes:
 def ascii_sequence(sequence: Sequence) -> str:
     """Write a sequence as plain text of at most a terminal's width."""
     lines = [cut(plain(sequence.title), COLUMNS)]
-    lines += [*wrapped(plain(sequence.description), COLUMNS), ""]
+    lines += [*wrap(plain(sequence.description), COLUMNS), ""]
     width = min(_MAX_LANE, COLUMNS // len(sequence.participants))
     if width >= _MIN_LANE:
         keys = tuple(one.key for one in sequence.participants)
@@ -176,11 +176,11 @@ def ascii_sequence(sequence: Sequence) -> str:
         lines.append(lanes.rails())
     else:
         names = {one.key: cut(plain(one.title), _NAME_WIDTH) for one in sequence.participants}
-        lines += _listed(sequence.steps, names, depth=0)
+        lines += _list_steps(sequence.steps, names, depth=0)
     if sequence.legend:
         lines += [
             "",
-            *(line for entry in sequence.legend for line in wrapped(plain(entry), COLUMNS)),
+            *(line for entry in sequence.legend for line in wrap(plain(entry), COLUMNS)),
         ]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -200,24 +200,24 @@ def _in_lanes(steps: Iterable[Step], lanes: Lanes, depth: int) -> Iterator[str]:
                 yield lanes.divider("end", depth)
 
 
-def _listed(steps: Iterable[Step], names: dict[str, str], depth: int) -> Iterator[str]:
+def _list_steps(steps: Iterable[Step], names: dict[str, str], depth: int) -> Iterator[str]:
     for step in steps:
         match step:
             case Message():
                 arrow = "..>" if step.before else "-->"
                 passing = f"{names[step.source]} {arrow} {names[step.target]}"
-                yield from _indented(f"{passing}: {plain(step.text)}", depth)
+                yield from _indent(f"{passing}: {plain(step.text)}", depth)
             case Note():
-                yield from _indented(f"[{names[step.over]}] {plain(step.text)}", depth)
+                yield from _indent(f"[{names[step.over]}] {plain(step.text)}", depth)
             case _:
                 for number, branch in enumerate(step.branches):
-                    yield from _indented(f"{_heading(step, branch, first=number == 0)}:", depth)
-                    yield from _listed(branch.steps, names, depth + 1)
+                    yield from _indent(f"{_heading(step, branch, first=number == 0)}:", depth)
+                    yield from _list_steps(branch.steps, names, depth + 1)
 
 
-def _indented(text: str, depth: int) -> Iterator[str]:
+def _indent(text: str, depth: int) -> Iterator[str]:
     margin = "    " * depth
-    first, *more = wrapped(text, COLUMNS - len(margin) - 2)
+    first, *more = wrap(text, COLUMNS - len(margin) - 2)
     yield margin + first
     for line in more:
         yield f"{margin}  {line}"

@@ -50,7 +50,7 @@ def _direction(graph: Graph) -> str:
 def mermaid_sequence(sequence: Sequence) -> str:
     """Write a sequence as a Mermaid sequence diagram; the legend is a note at its end."""
     ids = _ids(one.key for one in sequence.participants)
-    lines = ["sequenceDiagram", f"    title {escaped(sequence.title)}"]
+    lines = ["sequenceDiagram", f"    title {escape(sequence.title)}"]
     lines += _comment(sequence.description)
     for one in sequence.participants:
         word = "actor" if one.kind == "user" else "participant"
@@ -62,7 +62,7 @@ def mermaid_sequence(sequence: Sequence) -> str:
     return _text(lines)
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Write a text so that it is a label and nothing else, wherever Mermaid allows a label."""
     return "".join(
         char if (char.isalnum() and char != _RESERVED) or char in _HARMLESS else f"#{ord(char)};"
@@ -73,7 +73,7 @@ def escaped(text: str) -> str:
 def _comment(text: str) -> Iterator[str]:
     """Write what is for readers of the text; Mermaid would find its directives even there."""
     if text:
-        yield f"    %% {escaped(text)}"
+        yield f"    %% {escape(text)}"
 
 
 def _ids(keys: Iterable[str]) -> dict[str, str]:
@@ -81,7 +81,7 @@ def _ids(keys: Iterable[str]) -> dict[str, str]:
 
 
 def _label(*lines: str) -> str:
-    return "<br/>".join(escaped(line) for line in lines if line)
+    return "<br/>".join(escape(line) for line in lines if line)
 
 
 def _node(node: Node, key: str) -> str:
@@ -91,7 +91,7 @@ def _node(node: Node, key: str) -> str:
 
 def _edge(edge: Edge, ids: dict[str, str]) -> str:
     arrow = ("<" if edge.returns else "") + ("-.->" if edge.dashed else "-->")
-    label = f'|"{escaped(edge.label)}"|' if edge.label else ""
+    label = f'|"{escape(edge.label)}"|' if edge.label else ""
     return f"{ids[edge.source]} {arrow}{label} {ids[edge.target]}"
 
 
@@ -100,9 +100,9 @@ def _steps(steps: Iterable[Step], ids: dict[str, str], indent: str) -> Iterator[
         match step:
             case Message():
                 arrow = "-->>" if step.before else "->>"
-                yield f"{indent}{ids[step.source]}{arrow}{ids[step.target]}: {escaped(step.text)}"
+                yield f"{indent}{ids[step.source]}{arrow}{ids[step.target]}: {escape(step.text)}"
             case Note():
-                yield f"{indent}Note over {ids[step.over]}: {escaped(step.text)}"
+                yield f"{indent}Note over {ids[step.over]}: {escape(step.text)}"
             case _:
                 yield from _block(step, ids, indent)
 
@@ -110,7 +110,7 @@ def _steps(steps: Iterable[Step], ids: dict[str, str], indent: str) -> Iterator[
 def _block(block: Block, ids: dict[str, str], indent: str) -> Iterator[str]:
     word = block.kind
     for branch in block.branches:
-        yield f"{indent}{word} {escaped(branch.label)}"
+        yield f"{indent}{word} {escape(branch.label)}"
         yield from _steps(branch.steps, ids, indent + "    ")
         word = block.word
     yield f"{indent}end"

@@ -111,7 +111,7 @@ def sequence(spec: WorkflowSpec) -> Sequence:
         )
     drawn = graph(spec)
     parties = [node for node in drawn.nodes if node.kind in ("agent", "undeclared")]
-    steps = tuple(_story(spec, drawn, parties))
+    steps = tuple(_steps(spec, drawn, parties))
     return Sequence(
         title=drawn.title,
         description=drawn.description,
@@ -125,7 +125,7 @@ def sequence(spec: WorkflowSpec) -> Sequence:
 
 
 @dataclass(slots=True)
-class _Telling:
+class _Progress:
     """The agents drawn so far, and those that are still to be drawn."""
 
     nodes: Mapping[str, Node]
@@ -144,8 +144,8 @@ class _Telling:
         return False
 
 
-def _story(spec: WorkflowSpec, drawn: Graph, parties: list[Node]) -> Iterator[Step]:
-    telling = _Telling(
+def _steps(spec: WorkflowSpec, drawn: Graph, parties: list[Node]) -> Iterator[Step]:
+    telling = _Progress(
         nodes={node.key: node for node in drawn.nodes},
         leaving=drawn.leaving(),
         entered_once=_entered_once(drawn),
@@ -153,12 +153,12 @@ def _story(spec: WorkflowSpec, drawn: Graph, parties: list[Node]) -> Iterator[St
     opening = telling.leaving[START_KEY][0]
     yield from _opening(spec, telling.nodes[START_KEY], opening)
     yield from _turns(opening.target, telling, depth=0)
-    yield from _postponed(telling)
+    yield from _postponed_turns(telling)
     for node in parties:
         if node.key not in telling.told:
             yield Note(node.key, f"nothing leads to {node.title}")
             yield from _turns(node.key, telling, depth=0)
-            yield from _postponed(telling)
+            yield from _postponed_turns(telling)
 
 
 def _entered_once(drawn: Graph) -> frozenset[str]:
@@ -181,7 +181,7 @@ def _opening(spec: WorkflowSpec, start: Node, opening: Edge) -> Iterator[Step]:
         yield Message(first, USER_KEY, short_label(greeting, 60))
 
 
-def _postponed(telling: _Telling) -> Iterator[Step]:
+def _postponed_turns(telling: _Progress) -> Iterator[Step]:
     """Yield the postponed turns; the loop also sees those postponed meanwhile."""
     for key in telling.waiting:
         if key not in telling.told:
@@ -190,7 +190,7 @@ def _postponed(telling: _Telling) -> Iterator[Step]:
     telling.waiting.clear()
 
 
-def _turns(key: str, telling: _Telling, *, depth: int) -> Iterator[Step]:
+def _turns(key: str, telling: _Progress, *, depth: int) -> Iterator[Step]:
     """Yield one turn, and the following ones while there is only one possible handoff."""
     following: str | None = key
     while following is not None:
@@ -204,16 +204,16 @@ def _turns(key: str, telling: _Telling, *, depth: int) -> Iterator[Step]:
         if before:
             yield _block(before, telling, depth)
         if len(after) == 1:
-            yield from _passing(after[0], words=_words(after[0]))
+            yield from _handoff_steps(after[0], words=_words(after[0]))
             following = after[0].target if telling.tells_here(after[0], depth) else None
         elif after:
             yield _block(after, telling, depth)
 
 
-def _block(edges: list[Edge], telling: _Telling, depth: int) -> Block:
+def _block(edges: list[Edge], telling: _Progress, depth: int) -> Block:
     branches: list[Branch] = []
     for edge in edges:
-        steps = list(_passing(edge))
+        steps = list(_handoff_steps(edge))
         if telling.tells_here(edge, depth + 1):
             steps += _turns(edge.target, telling, depth=depth + 1)
         label = f"{edge.label}, before {telling.nodes[edge.source].title} replies"
@@ -232,7 +232,7 @@ def _words(edge: Edge) -> str:
     return "" if edge.kind == "fallback" else edge.label
 
 
-def _passing(edge: Edge, words: str = "") -> Iterator[Step]:
+def _handoff_steps(edge: Edge, words: str = "") -> Iterator[Step]:
     """Yield the message of a handoff; `words` is its condition, unless a block shows it."""
     if edge.target == END_KEY:
         said = "; ".join(part for part in (words, edge.reason) if part)

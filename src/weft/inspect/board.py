@@ -175,7 +175,7 @@ def slice_records(given: Mapping[str, Any]) -> Iterator[SliceRecord]:
         yield SliceRecord(
             provider=slice_["provider"],
             items=tuple(items),
-            redacted=tuple(sorted(set(_redacted(slice_["metadata"])))),
+            redacted=tuple(sorted(set(_redacted_keys(slice_["metadata"])))),
             foreign=slice_["foreign"],
             started_at=slice_["started_at"],
             ms=slice_["ms"],
@@ -185,13 +185,13 @@ def slice_records(given: Mapping[str, Any]) -> Iterator[SliceRecord]:
         )
 
 
-def _redacted(metadata: object) -> Iterator[str]:
+def _redacted_keys(metadata: object) -> Iterator[str]:
     """Yield the keys that were redacted, by whichever provider of several."""
     if isinstance(metadata, dict):
         told = cast("dict[str, Any]", metadata)
         yield from (key for key in told.get("redacted") or () if isinstance(key, str))
         for inner in told.get("providers") or ():
-            yield from _redacted(inner)
+            yield from _redacted_keys(inner)
 
 
 def _type(item: Mapping[str, Any]) -> str:

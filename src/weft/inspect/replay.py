@@ -61,7 +61,7 @@ def check_replay(workflow: Workflow, run: str, events: Sequence[Event]) -> list[
     stranger = next((event for event in events if _is_stranger(workflow, event)), None)
     if stranger is not None:
         what = "the agent whose turn it is is not in this version of the package"
-        return [Mismatch(stranger.seq, what, None, _described(stranger))]
+        return [Mismatch(stranger.seq, what, None, _describe(stranger))]
     found = list(islice(_mismatches(workflow, run, events), MOST_MISMATCHES))
     return found or list(_unstable(workflow, run, events))
 
@@ -94,9 +94,9 @@ def _mismatches(workflow: Workflow, run: str, events: Sequence[Event]) -> Iterat
             # What was under way when the events were copied is begun anew.
             due.clear()
         else:
-            expected = _made(workflow, step, due.pop()) if due else _own(workflow, step)
+            expected = _expected_event(workflow, step, due.pop()) if due else _own(workflow, step)
             yield from _difference(expected, event)
-            yield from _refused(workflow, step)
+            yield from _refused_answers(workflow, step)
             if expected is not None and type(expected.data) is not type(event.data):
                 return  # from here on recorded and expected events are not aligned
         due += follow_ups(step.commands, event.seq, event.turn, [])[::-1]
@@ -105,7 +105,7 @@ def _mismatches(workflow: Workflow, run: str, events: Sequence[Event]) -> Iterat
     if due:
         what = "the journal ends before everything is recorded that follows from it"
         last = due[-1]
-        told = _described(last) if isinstance(last, NewEvent) else {"kind": _kind(last)}
+        told = _describe(last) if isinstance(last, NewEvent) else {"kind": _kind(last)}
         yield Mismatch(len(events) + 1, what, told, None)
 
 
@@ -113,12 +113,12 @@ def _kind(due: PendingAssembly | PendingStart) -> str:
     return "ContextAssembled" if isinstance(due, PendingAssembly) else "TurnStarted"
 
 
-def _made(workflow: Workflow, step: Step, due: FollowUp) -> NewEvent:
+def _expected_event(workflow: Workflow, step: Step, due: FollowUp) -> NewEvent:
     if isinstance(due, NewEvent):
         return due
     if isinstance(due, PendingStart):
         return started(step.before, due)
-    return _assembled(workflow, step.before, due.command, due.cause)
+    return _expected_context(workflow, step.before, due.command, due.cause)
 
 
 def _own(workflow: Workflow, step: Step) -> NewEvent | None:
@@ -128,7 +128,7 @@ def _own(workflow: Workflow, step: Step) -> NewEvent | None:
         if isinstance(command, Start) and isinstance(event.data, TurnStarted):
             return started(step.before, PendingStart(command, event.cause))
         if isinstance(command, Assemble) and isinstance(event.data, ContextAssembled):
-            made = _assembled(workflow, step.before, command, event.cause)
+            made = _expected_context(workflow, step.before, command, event.cause)
             if made.turn == event.turn:
                 return made
         if (
@@ -140,7 +140,7 @@ def _own(workflow: Workflow, step: Step) -> NewEvent | None:
     return None
 
 
-def _assembled(workflow: Workflow, state: State, command: Assemble, cause: int) -> NewEvent:
+def _expected_context(workflow: Workflow, state: State, command: Assemble, cause: int) -> NewEvent:
     assembly = assemble(workflow.views[command.agent], state, command.turn)
     return assembled(command, assembly, cause)
 
@@ -148,12 +148,12 @@ def _assembled(workflow: Workflow, state: State, command: Assemble, cause: int) 
 def _difference(expected: NewEvent | None, event: Event) -> Iterator[Mismatch]:
     if expected is None:
         if event.actor == ENGINE:
-            yield Mismatch(event.seq, "this would not follow any more", None, _described(event))
+            yield Mismatch(event.seq, "this would not follow any more", None, _describe(event))
         return
     if expected == (event.actor, event.data, event.cause, event.turn):
         return
     # A journal that was stored gives lists where the engine has tuples: what counts is the JSON.
-    told, found = _described(expected), _described(event)
+    told, found = _describe(expected), _describe(event)
     if told == found:
         return
     if isinstance(event.data, ContextAssembled) and isinstance(expected.data, ContextAssembled):
@@ -163,7 +163,7 @@ def _difference(expected: NewEvent | None, event: Event) -> Iterator[Mismatch]:
     yield Mismatch(event.seq, what, told, found)
 
 
-def _refused(workflow: Workflow, step: Step) -> Iterator[Mismatch]:
+def _refused_answers(workflow: Workflow, step: Step) -> Iterator[Mismatch]:
     """Yield a value that would not be written any more. What if: an edit asks no transition."""
     data = step.event.data
     if isinstance(data, VariableSet) and data.writer != EDIT:
@@ -171,11 +171,11 @@ def _refused(workflow: Workflow, step: Step) -> Iterator[Mismatch]:
             workflow.compiled, step.before.values_of(step.event.turn), data.name, data.value
         )
         if fault:
-            told = _described(step.event)
+            told = _describe(step.event)
             yield Mismatch(step.event.seq, f"this would be refused: {fault}", None, told)
 
 
-def _described(entry: NewEvent | Event) -> dict[str, Any]:
+def _describe(entry: NewEvent | Event) -> dict[str, Any]:
     """Return what is compared, as JSON: of a context the hash of what is sent, not its sizes."""
     data: EventData = entry.data
     fields: dict[str, Any] = from_json(encode(data))

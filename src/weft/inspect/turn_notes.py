@@ -145,16 +145,16 @@ class Page:
             (self.record.points if use.at_boundary else self.record.tools).append(use)
 
 
-def _assembled(page: Page, step: Step, data: ContextAssembled) -> None:
+def _add_call(page: Page, step: Step, data: ContextAssembled) -> None:
     tokens: Any = data.manifest.get("tokens")
     page.calls[data.call] = ModelCall(data.call, step.event.seq, step.event.at, tokens)
     if page.record.board is not None:
         page.record.board.add_left_out(data.call, data.manifest)
 
 
-def _replied(page: Page, step: Step, data: ModelReplied) -> None:
+def _add_reply(page: Page, step: Step, data: ModelReplied) -> None:
     event = step.event
-    call = _unanswered(page, data)
+    call = _open_call(page, data)
     if call is None:
         return
     page.calls[data.call] = replace(
@@ -177,9 +177,9 @@ def _replied(page: Page, step: Step, data: ModelReplied) -> None:
         )
 
 
-def _failed(page: Page, step: Step, data: ModelFailed) -> None:
+def _add_model_error(page: Page, step: Step, data: ModelFailed) -> None:
     event = step.event
-    call = _unanswered(page, data)
+    call = _open_call(page, data)
     if call is not None:
         page.calls[data.call] = replace(
             call,
@@ -191,20 +191,20 @@ def _failed(page: Page, step: Step, data: ModelFailed) -> None:
         )
 
 
-def _unanswered(page: Page, data: ModelReplied | ModelFailed) -> ModelCall | None:
+def _open_call(page: Page, data: ModelReplied | ModelFailed) -> ModelCall | None:
     """Return the call that is answered; None for a late or second answer."""
     call = page.calls.get(data.call)
     late = call is None or call.answered is not None
     return None if late else call
 
 
-def _refused(page: Page, _step: Step, data: OutputRefused) -> None:
+def _add_refusal(page: Page, _step: Step, data: OutputRefused) -> None:
     call = page.calls.get(data.call)
     if call is not None:
         page.calls[data.call] = replace(call, refused=data.fault)
 
 
-def _tool_called(page: Page, step: Step, data: ToolCalled) -> None:
+def _add_tool_call(page: Page, step: Step, data: ToolCalled) -> None:
     page.tools[data.id] = ToolUse(
         data.id,
         data.tool,
@@ -217,7 +217,7 @@ def _tool_called(page: Page, step: Step, data: ToolCalled) -> None:
     )
 
 
-def _tool_returned(page: Page, step: Step, data: ToolReturned) -> None:
+def _add_tool_result(page: Page, step: Step, data: ToolReturned) -> None:
     use = page.tools.get(data.id)
     if use is not None and use.outcome == "open":
         page.tools[data.id] = replace(
@@ -230,7 +230,7 @@ def _tool_returned(page: Page, step: Step, data: ToolReturned) -> None:
         )
 
 
-def _tool_failed(page: Page, step: Step, data: ToolFailed) -> None:
+def _add_tool_error(page: Page, step: Step, data: ToolFailed) -> None:
     use = page.tools.get(data.id)
     if use is not None and use.outcome == "open":
         page.tools[data.id] = replace(
@@ -248,28 +248,28 @@ def _durations(page: Page, use: ToolUse, ended: Event) -> dict[str, float]:
     return {"seconds": seconds(use.at, ended) - waited, "waited_seconds": waited}
 
 
-def _request(page: Page, step: Step, _data: EventData) -> None:
+def _add_request(page: Page, step: Step, _data: EventData) -> None:
     page.requests.append(step.event)
 
 
-def _consulted(page: Page, step: Step, data: ModelConsulted) -> None:
+def _add_consultation(page: Page, step: Step, data: ModelConsulted) -> None:
     use = page.tools.get(data.call)
     if use is not None:
         asked = (*use.consulted, consultation_record(step, data))
         page.tools[data.call] = replace(use, consulted=asked)
 
 
-def _surface_shown(page: Page, step: Step, data: SurfaceShown) -> None:
+def _add_surface(page: Page, step: Step, data: SurfaceShown) -> None:
     use = page.tools.get(data.call)
     if use is not None:
         page.tools[data.call] = replace(use, surfaces=(*use.surfaces, surface_record(step, data)))
 
 
-def _message_sent(page: Page, _step: Step, data: MessageSent) -> None:
+def _add_message(page: Page, _step: Step, data: MessageSent) -> None:
     page.record.sent = data.text
 
 
-def _fetched(page: Page, step: Step, data: ContextFetched) -> None:
+def _add_fetched(page: Page, step: Step, data: ContextFetched) -> None:
     found = tuple(fetch_records(page.workflow, step.event, data))
     if page.record.board is not None:
         page.record.board.add_fetched(data)
@@ -281,21 +281,21 @@ def _fetched(page: Page, step: Step, data: ContextFetched) -> None:
         page.tools[use.id] = replace(use, fetched=(*use.fetched, *found))
 
 
-def _document_written(page: Page, step: Step, data: DocumentWritten) -> None:
+def _add_document(page: Page, step: Step, data: DocumentWritten) -> None:
     event = step.event
     page.documents.append(DocumentRecord(event.seq, event.at, data.name, data.seq, data.fault))
 
 
-def _variable_set(page: Page, _step: Step, data: VariableSet) -> None:
+def _add_variable(page: Page, _step: Step, data: VariableSet) -> None:
     if data.name not in page.record.variables:
         page.record.variables.append(data.name)
 
 
-def _turn_ended(page: Page, step: Step, _data: TurnEnded) -> None:
+def _end_turn(page: Page, step: Step, _data: TurnEnded) -> None:
     page.end(step.event)
 
 
-def _turn_failed(page: Page, step: Step, data: TurnFailed) -> None:
+def _fail_turn(page: Page, step: Step, data: TurnFailed) -> None:
     page.record.error = data.error
     if step.event.turn:  # The run itself continues to its end.
         page.end(step.event)
@@ -309,22 +309,22 @@ _Note: TypeAlias = Callable[[Page, Step, Any], None]
 
 #: What each kind adds to a page.
 NOTES: Final[dict[type[EventData], _Note]] = {
-    ContextAssembled: _assembled,
-    ModelReplied: _replied,
-    ModelFailed: _failed,
-    OutputRefused: _refused,
-    ToolCalled: _tool_called,
-    ToolReturned: _tool_returned,
-    ToolFailed: _tool_failed,
-    RequestOpened: _request,
-    RequestAnswered: _request,
-    RequestExpired: _request,
-    ModelConsulted: _consulted,
-    SurfaceShown: _surface_shown,
-    MessageSent: _message_sent,
-    ContextFetched: _fetched,
-    DocumentWritten: _document_written,
-    VariableSet: _variable_set,
-    TurnEnded: _turn_ended,
-    TurnFailed: _turn_failed,
+    ContextAssembled: _add_call,
+    ModelReplied: _add_reply,
+    ModelFailed: _add_model_error,
+    OutputRefused: _add_refusal,
+    ToolCalled: _add_tool_call,
+    ToolReturned: _add_tool_result,
+    ToolFailed: _add_tool_error,
+    RequestOpened: _add_request,
+    RequestAnswered: _add_request,
+    RequestExpired: _add_request,
+    ModelConsulted: _add_consultation,
+    SurfaceShown: _add_surface,
+    MessageSent: _add_message,
+    ContextFetched: _add_fetched,
+    DocumentWritten: _add_document,
+    VariableSet: _add_variable,
+    TurnEnded: _end_turn,
+    TurnFailed: _fail_turn,
 }

@@ -54,13 +54,13 @@ class FolderWalk:
                     continue
                 if _is_folder(self.folder / path):
                     folders.append((path, passed))
-                elif self._counted():
+                elif self._may_read_more():
                     yield path, passed
                 else:
                     return
             pending += reversed(folders)
 
-    def _counted(self) -> bool:
+    def _may_read_more(self) -> bool:
         """Count a file; say once that there are too many."""
         self._count += 1
         if self._count == MAX_FILES + 1:

@@ -37,7 +37,7 @@ _EXPECTED: Final = {
 }
 
 #: What is said of a number outside of its range.
-_BOUNDS: Final = frozenset({"greater_than", "greater_than_equal", "less_than", "less_than_equal"})
+_BOUNDS: Final = frozenset({"greater_than", "greater_than_equal", "less_than_equal"})
 
 #: What a text must look like that fits a pattern, and how to write it.
 _FORMS: Final = {
@@ -193,8 +193,6 @@ def _range(loc: _Loc, model: type[Part]) -> str:
                 low = f"greater than {least}"
             case annotated_types.Le(le=most):
                 high = f"at most {most}"
-            case annotated_types.Lt(lt=most):
-                high = f"less than {most}"
             case _:
                 continue
     return " and ".join(filter(None, (low, high)))
@@ -226,7 +224,7 @@ def _as_kind(detail: ErrorDetails, model: type[Part]) -> tuple[str, ...]:
 def _kinds(annotation: object) -> dict[str, str]:
     """Return the tags of the members of a union, each with its key."""
     if isinstance(annotation, type) and issubclass(annotation, Part):
-        return {word: key for key, word in _tagged(annotation)}
+        return {word: key for key, word in _single_value_fields(annotation)}
     return {word: key for member in get_args(annotation) for word, key in _kinds(member).items()}
 
 
@@ -322,11 +320,11 @@ def _tags(member: object) -> set[str]:
     if get_origin(member) is Annotated:
         return {entry.tag for entry in get_args(member)[1:] if isinstance(entry, Tag)}
     if isinstance(member, type) and issubclass(member, Part):
-        return {word for _, word in _tagged(member)}
+        return {word for _, word in _single_value_fields(member)}
     return set()
 
 
-def _tagged(model: type[Part]) -> Iterator[tuple[str, str]]:
+def _single_value_fields(model: type[Part]) -> Iterator[tuple[str, str]]:
     """Yield the fields with one possible value, and that value."""
     for name, field in model.model_fields.items():
         if _single(field.annotation):

@@ -123,18 +123,18 @@ def read_part(
     can say what else is wrong. `holders` are the paths at which the file holds what it declares.
     """
     try:
-        return _validated(declared, model), []
+        return _validate(declared, model), []
     except ValidationError as error:
         refused = list(find_problems(error, model))
     errors = [_problem_finding(declared, problem) for problem in refused]
     unknown = [problem for problem in refused if problem.code == "SCHEMA008"]
     if unknown and drop_unknown_keys(declared.rewrite, unknown, holders):
         with suppress(ValidationError):
-            return _validated(declared, model), errors
+            return _validate(declared, model), errors
     return None, errors
 
 
-def _validated(declared: DeclaredFile, model: type[_P]) -> _P:
+def _validate(declared: DeclaredFile, model: type[_P]) -> _P:
     return model.model_validate_json(to_json(declared.rewrite.data), strict=True)
 
 

@@ -122,7 +122,9 @@ def _misplaced_beside_workflows(workspace: Path) -> Iterator[Finding]:
         return
     for entry in entries:
         if entry.name not in {PACKAGES, PACKS} and is_package(entry):
-            yield _misplaced(entry, f"lies beside {PACKAGES} and not in it", workspace / PACKAGES)
+            yield _misplaced_finding(
+                entry, f"lies beside {PACKAGES} and not in it", workspace / PACKAGES
+            )
 
 
 def _misplaced_in_workflows(home: Path) -> Iterator[Finding]:
@@ -132,7 +134,7 @@ def _misplaced_in_workflows(home: Path) -> Iterator[Finding]:
             continue
         if entry.is_dir():
             for nested in (inner for inner in _entries(entry) if is_package(inner)):
-                yield _misplaced(nested, "lies too deep", home)
+                yield _misplaced_finding(nested, "lies too deep", home)
         elif not entry.exists():
             yield unreadable_finding(entry, "is a link that leads nowhere", "fix or remove it")
         elif likely_kind(entry.name):
@@ -157,7 +159,7 @@ def _entries(folder: Path) -> list[Path]:
     return sorted(entry for entry in folder.iterdir() if not is_ignored_file(entry.name))
 
 
-def _misplaced(package: Path, fact: str, home: Path) -> Finding:
+def _misplaced_finding(package: Path, fact: str, home: Path) -> Finding:
     path = quote(str(package))
     return _not_checked(
         package,

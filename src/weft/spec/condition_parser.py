@@ -113,7 +113,7 @@ class _Reader:
         if last.key == "." and self._english:
             self._take()
         if self._token.kind != "end":
-            raise _unexpected(last)
+            raise _unexpected_token(last)
         return condition
 
     def _take(self) -> Token:
@@ -161,7 +161,7 @@ class _Reader:
                 "'(' is never closed", offset=opening.offset, hint="add ')' where the group ends"
             )
         if not self._skip(")"):
-            raise _unexpected(self._token)
+            raise _unexpected_token(self._token)
         if self._token.key in _COMPARING:
             raise ExpressionError(
                 f"{self._token} follows a group in parentheses, which has nothing to compare",
@@ -244,7 +244,7 @@ class _Reader:
                     "'[' is never closed", offset=opening.offset, hint="add ']' after the values"
                 )
             if not self._skip("]"):
-                raise _unexpected(self._token, "separate the values of a list with commas")
+                raise _unexpected_token(self._token, "separate the values of a list with commas")
         return ListOf(tuple(items))
 
     def _item(self) -> Value:
@@ -280,7 +280,7 @@ def _no_operand(token: Token) -> ExpressionError:
     )
 
 
-def _unexpected(token: Token, hint: str | None = None) -> ExpressionError:
+def _unexpected_token(token: Token, hint: str | None = None) -> ExpressionError:
     general = "join tests with 'and' or 'or', and put a text of several words in quotes"
     if token.kind == "number" and token.text.startswith("-"):
         general = "a condition does not calculate: compare a computed variable instead"

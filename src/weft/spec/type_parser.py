@@ -233,7 +233,7 @@ class _Parser:
     def whole(self) -> Member:
         part, _ = self.union(0)
         if self.next.kind != "end":
-            raise _unexpected(self.next, "the end, or | and another type")
+            raise _unexpected_token(self.next, "the end, or | and another type")
         return part
 
     def union(self, level: int) -> tuple[Member, int]:
@@ -248,7 +248,7 @@ class _Parser:
     def single(self, level: int) -> tuple[Member, int]:
         token = self.take()
         if token.kind != "name":
-            raise _unexpected(token, "a type")
+            raise _unexpected_token(token, "a type")
         opening = self.next.offset
         if not self.accept("["):
             return _read_name(token), token.offset
@@ -277,7 +277,7 @@ class _Parser:
         while self.accept(","):
             items.append(read())
         if not self.accept("]"):
-            raise _unexpected(self.next, "] or a comma")
+            raise _unexpected_token(self.next, "] or a comma")
         return items
 
     def value(self) -> tuple[object, int]:
@@ -289,7 +289,7 @@ class _Parser:
             return int(token.text[: MAX_DIGITS + 2]), token.offset
         constants: dict[str, object] = {"true": True, "false": False, "null": None, "none": None}
         if token.text.lower() not in constants:
-            raise _unexpected(token, "text in quotes, a whole number, true or false")
+            raise _unexpected_token(token, "text in quotes, a whole number, true or false")
         return constants[token.text.lower()], token.offset
 
 
@@ -317,7 +317,7 @@ def _unquote(text: str) -> str:
     return cast("str", json.loads(f'"{body}"', strict=False))
 
 
-def _unexpected(token: _Token, wanted: str) -> ExpressionError:
+def _unexpected_token(token: _Token, wanted: str) -> ExpressionError:
     found = "the end" if token.kind == "end" else shorten(token.text)
     message, hint = f"expected {wanted}, found {found}", None
     if token.kind == "other" and token.text in "\"'":

@@ -1,5 +1,5 @@
 from weft.diagrams import draw
-from weft.diagrams.ascii import cut, plain, wrapped
+from weft.diagrams.ascii import cut, plain, wrap
 from weft.spec.workflow import WorkflowSpec
 
 
@@ -192,4 +192,4 @@ def test_other_alphabets_are_written_in_ascii():
 def test_texts_are_cut_and_broken_to_a_width():
     assert cut("abcdef", 6) == "abcdef"
     assert cut("abcdefg", 6) == "abc..."
-    assert wrapped("aaa bb-cc dddddd", 5) == ["aaa", "bb-cc", "ddddd", "d"]
+    assert wrap("aaa bb-cc dddddd", 5) == ["aaa", "bb-cc", "ddddd", "d"]

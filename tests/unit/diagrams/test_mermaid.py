@@ -1,5 +1,5 @@
 from weft.diagrams import draw
-from weft.diagrams.mermaid import escaped
+from weft.diagrams.mermaid import escape
 from weft.spec.workflow import WorkflowSpec
 
 SPEC = WorkflowSpec.model_validate(
@@ -117,13 +117,13 @@ def test_descriptions_stand_in_pictures_and_plain_text_too():
 
 
 def test_no_character_keeps_a_meaning():
-    assert escaped('a_1 (x, y) = "b"') == "a_1 (x, y) = #34;b#34;"
-    assert escaped("end;[]{}|<>:`%&#") == (
+    assert escape('a_1 (x, y) = "b"') == "a_1 (x, y) = #34;b#34;"
+    assert escape("end;[]{}|<>:`%&#") == (
         "end#59;#91;#93;#123;#125;#124;#60;#62;#58;#96;#37;#38;#35;"
     )
-    assert escaped("größe 名 😀") == "größe 名 #128512;"
+    assert escape("größe 名 😀") == "größe 名 #128512;"
     # Mermaid marks numbers with this letter and with these signs while it reads.
-    assert escaped("\ufb02°°34¶ß") == "#64258;#176;#176;34#182;ß"
+    assert escape("\ufb02°°34¶ß") == "#64258;#176;#176;34#182;ß"
 
 
 def test_the_same_spec_gives_the_same_text():

@@ -6,6 +6,7 @@ from weft.spec.templates import (
     read_foreign_placeholders,
     references,
 )
+from weft.spec.variables import DatabaseSource
 
 
 @pytest.mark.parametrize(
@@ -54,3 +55,9 @@ def test_many_escapes_take_linear_time():
 )
 def test_placeholders_of_other_languages_are_read(text, read):
     assert read_foreign_placeholders(text) == read
+
+
+def test_queries_read_placeholders_of_other_languages_at_any_depth():
+    query = {"a": ["{{x}}", 3, None], "b": {"$gt": "${y}"}}
+    source = DatabaseSource(collection="C", query_template=query)
+    assert source.query_template == {"a": ["{x}", 3, None], "b": {"$gt": "{y}"}}

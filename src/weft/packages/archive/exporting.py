@@ -165,7 +165,7 @@ def export_package(folder: Path, target: Path) -> Export:
         message = f"{folder} is not exported: the package has errors; nothing was written"
         raise CheckFailed(message, errors)
     manifest = make_manifest(package.name, package.digest, content.files)
-    raw = _zipped({MANIFEST: manifest_bytes(manifest), **content.files})
+    raw = _zip_files({MANIFEST: manifest_bytes(manifest), **content.files})
     replace_files(target.parent, {target.name: raw})
     return Export(manifest, findings)
 
@@ -186,7 +186,7 @@ def _unpackable(folder: Path, name: str, content: FolderFiles) -> list[Finding]:
     ]
 
 
-def _zipped(files: dict[str, bytes]) -> bytes:
+def _zip_files(files: dict[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with ZipFile(buffer, "w") as zipped:
         for name in sorted(files):

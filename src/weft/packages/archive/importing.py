@@ -213,7 +213,7 @@ def import_package(
     unpacked = unpack(archive)
     folder = workspace / _WORKFLOWS / unpacked.manifest.name
     findings = _check_staged(archive, unpacked, folder)
-    installed = _installed(folder)
+    installed = _read_installed(folder)
     present = installed or FolderFiles({}, {}, ())
     comparison = compare(present.files, unpacked.files)
     lost = files_lost_by_update(present, unpacked.files)
@@ -284,7 +284,7 @@ def _finding_at(finding: Finding, staged: Path, to: Path) -> Finding:
     return replace(finding, place=replace(finding.place, file=file))
 
 
-def _installed(folder: Path) -> FolderFiles | None:
+def _read_installed(folder: Path) -> FolderFiles | None:
     """Read the folder that is to be replaced, with everything in it that is to stay."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise PackageError(f"{folder} is a link or no folder; move it away and import again")

@@ -94,7 +94,7 @@ def _same(parsed: Parsed, wanted: Data) -> bool:
     return faultless and json.dumps(parsed.data) == json.dumps(wanted)
 
 
-def _wrapped(key: str | int, value: Data) -> Container:
+def _container_of(key: str | int, value: Data) -> Container:
     return {key: value} if isinstance(key, str) else [value]
 
 
@@ -148,7 +148,7 @@ class _Text:
         node = trail[-1]
         children = list((node.children or {}).values())
         if not children:
-            return self.replace(trail, step.path, _wrapped(step.key, step.value))
+            return self.replace(trail, step.path, _container_of(step.key, step.value))
         if not self.in_flow(trail):
             end = self.line_end(node.end)
             column = self.column(node.start)
@@ -207,7 +207,7 @@ class _Text:
 
     def block(self, key: str | int, value: Data, column: int) -> str:
         """Return an entry or item in block style, to be put at a column."""
-        return self.newline.join(block_lines(_wrapped(key, value), " " * column)).lstrip(" ")
+        return self.newline.join(block_lines(_container_of(key, value), " " * column)).lstrip(" ")
 
     def spread(self, value: Data, start: int) -> str:
         if self.form == "yaml":

@@ -55,14 +55,14 @@ def plan_migration(folder: Path) -> Migration:
         said = tuple(_changes(declared, now))
         if said:
             respell(declared.rewrite.data, now)
-            edited = _edited(stem, declared)
+            edited = _edit_file(stem, declared)
             texts[declared.name] = edited.text
             named = _named_schema(stem, declared.document, edited)
             changes[declared.name] = (*said, *named, *_lost_parts(declared.document, edited))
     return Migration(folder, texts, changes)
 
 
-def _edited(stem: str, declared: DeclaredFile) -> edits.Edited:
+def _edit_file(stem: str, declared: DeclaredFile) -> edits.Edited:
     """Respell a file, put the wrapper around it that it may lack, and let editors find its schema.
 
     What points at the schema already stays, outside of the wrapper.
