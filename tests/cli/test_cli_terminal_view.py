@@ -556,3 +556,14 @@ def test_progress_is_not_shown_where_it_could_not_be_taken_away(workflow, capsys
     assert tuple(capsys.readouterr()) == ("", "")
     JsonLines(Streams(Settings(json=True)), workflow, "r").show(progress)
     assert json.loads(capsys.readouterr().out)["progress"]["share"] == 0.5
+
+
+def test_silent_model_is_shown_with_the_seconds(workflow, monkeypatch):
+    shown: list[str] = []
+    monkeypatch.setattr(Streams, "status", lambda _self, text: shown.append(text))
+    view = TerminalView(Streams(), workflow, model="openai:gpt")
+    view.tick()
+    assert shown == []
+    view.show(Event(1, 0, "agent:Clerk", 0, 1, ContextAssembled("Clerk", 1, {}, "")))
+    view.tick()
+    assert shown == ["    Clerk: waiting for the model (0 s)"]

@@ -47,6 +47,10 @@ class CallRules:
     retries: RetryPolicy = RETRIES
 
 
+#: The names of models that need no provider.
+_WITHOUT_PROVIDER: Final = ("sample", "you", "replay", "designer")
+
+
 class ModelRegistry:
     """Makes models by name and holds their connections. Close it.
 
@@ -202,7 +206,8 @@ class ModelRegistry:
             return UsageError("no model is named", hint=f"name one, like openai:MODEL; {_NO_KEY}")
         if kind in known:
             return UsageError(f"{name} names a provider and no model", hint=f"write {kind}:MODEL")
-        near = nearest(kind, known)
+        # The names of models without a provider are misspelt as well.
+        near = nearest(kind, [*known, *_WITHOUT_PROVIDER] if not named else known)
         if near is None and not named:
             return UsageError(
                 f"{name} names no provider", hint=f"write the provider first, like openai:{name}"
