@@ -41,4 +41,4 @@ def _encode(number: int, length: int) -> str:
     >>> _encode(33, 4)
     '0011'
     """
-    return "".join(_ALPHABET[number >> 5 * place & 31] for place in range(length - 1, -1, -1))
+    return "".join([_ALPHABET[number >> 5 * place & 31] for place in range(length - 1, -1, -1)])

@@ -99,6 +99,8 @@ class Board:
         self._closed = False
         #: The runs that were published to here, in order.
         self._runs: dict[str, None] = {}
+        #: Those that were published to since all was idle.
+        self._unsettled: set[str] = set()
 
     @property
     def name(self) -> str:
@@ -204,6 +206,7 @@ class Board:
             agent=agent,
         )
         self._runs[made.run] = None
+        self._unsettled.add(made.run)
         return made
 
     def _named(
@@ -245,10 +248,12 @@ class Board:
                 if run in self._runs or run.startswith(f"{self.name}~"):
                     await host.flush(run, scope=self._scope)
             await host.quiet()
-        for run in self._runs:
-            row = await host.run(run, scope=Scope(self._scope.app))
+        everybody = Scope(self._scope.app)
+        for run in list(self._unsettled):
+            row = await host.run(run, scope=everybody)
             if row.status == "running":
-                await host.settled(run, scope=Scope(self._scope.app))  # It says why.
+                await host.settled(run, scope=everybody)  # It says why.
+            self._unsettled.discard(run)
 
     async def run_until(self, condition: Condition, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - what a user says
         """Go on until a condition holds: True. False: the time is over; without one, all is idle.

@@ -49,6 +49,8 @@ class BoardBuilder:
     agents: dict[str, "AgentBuilder"] = field(default_factory=dict[str, "AgentBuilder"])
     components: list[spec.Component] = field(default_factory=list[spec.Component])
     options: dict[str, Any] = field(default_factory=dict[str, Any])
+    #: The last spec that was built, and what it was built from.
+    _built: tuple[tuple[object, ...], WorkflowSpec] | None = None
 
     def agent(self, name: str) -> "AgentBuilder":
         """Add an agent to the board."""
@@ -58,7 +60,21 @@ class BoardBuilder:
         return made
 
     def build(self) -> WorkflowSpec:
-        """Return the board as a spec. Raises UsageError if something does not fit together."""
+        """Return the board as a spec: the same object until something is added to the board.
+
+        Raises UsageError if something does not fit together.
+        """
+        if self._built is None or self._built[0] != self._contents():
+            built = self._build()
+            self._built = self._contents(), built
+        return self._built[1]
+
+    def _contents(self) -> tuple[object, ...]:
+        """Return everything that the spec is made of; it is compared by identity where possible."""
+        agents = (agent.contents for agent in self.agents.values())
+        return (*self.types.counts, len(self.components), *agents)
+
+    def _build(self) -> WorkflowSpec:
         agents = list(self.agents.values())
         declared = tuple(agent.declared() for agent in agents)
         for name in _type_names(declared):
@@ -187,6 +203,12 @@ class AgentBuilder:
         self._components: list[spec.Component] = []
         self._said: dict[str, Any] = {}
         self.tools: list[AgentTool] = []
+
+    @property
+    def contents(self) -> tuple[object, ...]:
+        """Everything that was declared, to find out whether something was added."""
+        lists = (self._prompt, self._consumes, self._publishes, self._engines, self._components)
+        return (self._about, *map(len, lists), len(self.tools), *self._said.items())
 
     def description(self, text: str) -> Self:
         """Say what the agent is for: its model is told, and people read it."""

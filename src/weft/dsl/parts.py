@@ -142,6 +142,11 @@ class TypeNames:
         alike = [it for it in self._classes if it.__name__ == model.__name__]
         return model.__name__ if len(alike) < 2 else qualified_name(model)
 
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many classes it has, and how many are marked with @artifact."""
+        return len(self._classes), len(_REGISTERED)
+
     def __contains__(self, model: type[BaseModel]) -> bool:
         return model in self._classes
 

@@ -35,9 +35,6 @@ MOST_RESTING: Final = 128
 BEAT: Final = 5_000
 LEASE: Final = 3 * BEAT
 
-#: The events after which something may be due sooner than before.
-_DUE_LATER: Final = frozenset({TimerSet, RequestOpened})
-
 
 def is_alive(row: RunRow, now: int) -> bool:
     """Tell whether a running run is worked on: it has an owner who gave a sign of life lately."""
@@ -328,11 +325,7 @@ class Worker:
         if state.board is not None:
             self.on_written(state.app, decision.events)
         if state.timers or any(it.expires_at is not None for it in state.requests.values()):
-            # What was waited for before is waited for already.
-            if any(type(it.data) in _DUE_LATER for it in decision.events):
-                self.look_for_due()
-            else:
-                self._due.watch()
+            self._due.watch(_first_due(decision.events))
 
     async def _let_happen(self, row: DueRow) -> None:
         active = await self.load(Scope(row.app, row.user), row.run)
@@ -360,6 +353,22 @@ class Worker:
         now = self._clock.now()
         await self._journal.beat(self._batches.owner, now)
         self._beaten = now
+
+
+def _first_due(events: Sequence[Event]) -> int | None:
+    """Return when the first of the timers and requests that events open is due."""
+    first: int | None = None
+    for event in events:
+        data = event.data
+        if isinstance(data, TimerSet):
+            due: int | None = data.at
+        elif isinstance(data, RequestOpened):
+            due = data.expires_at
+        else:
+            continue
+        if due is not None and (first is None or due < first):
+            first = due
+    return first
 
 
 def _nothing(_app: str, _events: Sequence[Event]) -> None:

@@ -1,6 +1,7 @@
 """Publishing from outside: what is let onto a board, and into which run it goes."""
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -144,6 +145,12 @@ def _require_consumer(workflow: Workflow, offer: Offer) -> None:
         )
 
 
+@lru_cache
+def _outside_runs(app: str) -> State:
+    """Return the state in which code is called for an artifact that comes from outside."""
+    return State("", app=app)
+
+
 async def publish_event(
     workflow: Workflow,
     offer: Offer,
@@ -155,7 +162,7 @@ async def publish_event(
 ) -> ArtifactPublished:
     """Return the event of what is published. Raises UsageError if it may not be."""
     draft = {**draft, "id": offer.id}
-    call = CodeCall(ports, workflow, State("", app=app), Call(""))
+    call = CodeCall(ports, workflow, _outside_runs(app), Call(""))
     try:
         draft = await consult_components(call, "", draft)
     except ToolError as error:

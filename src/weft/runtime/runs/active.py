@@ -168,7 +168,7 @@ class ActiveRun:
     def _resting(self) -> bool:
         """Tell whether there is nothing to do but to wait; others may work on a held run."""
         return not self._inbox and (
-            self.state.status in ("waiting", "ended") or self._effects.only_held
+            self._writer.state.status in ("waiting", "ended") or self._effects.only_held
         )
 
     async def _begin_draining(self) -> None:
@@ -195,13 +195,13 @@ class ActiveRun:
         try:
             while self._inbox:
                 await self._inbox.take().perform()
-                if self.state.status == "ended":
+                if self._writer.state.status == "ended":
                     await self._effects.drop()
                 if self._resting():
                     self._tell_watchers()
             over = not self._effects
         except Exception as error:  # noqa: BLE001 - it is told to whoever waits for the run
-            _report(self.state.run, error)
+            _report(self._writer.state.run, error)
             fault = error
         finally:
             if over:
@@ -250,8 +250,8 @@ class ActiveRun:
             if isinstance(error, PortError) and error.retryable:
                 raise
             reason = f"what came of {new[-1].actor} cannot be kept: {error}"
-            last = last_event(self.workflow.compiled, "failed", reason)
-            if self.state.ending is not None:  # What is done before the end cannot be kept.
+            last = last_event(self._writer.workflow.compiled, "failed", reason)
+            if self._writer.state.ending is not None:  # What is done before the end cannot be kept.
                 last = RunEnded("failed", reason)
             await self._write((NewEvent("engine", last),))
 
@@ -261,7 +261,7 @@ class ActiveRun:
             await self._follow(decision)
             return [] if decision is None else decision.events
         finally:  # Another process may have answered what is asked here.
-            await self._effects.drop_strangers(self.state)
+            await self._effects.drop_strangers(self._writer.state)
 
     async def _begin_with(self, written: Batch, state: State) -> None:
         await self._writer.begin(written, state)
@@ -269,7 +269,7 @@ class ActiveRun:
 
     async def _catch_up(self) -> None:
         if await self._writer.catch_up():
-            await self._effects.drop_strangers(self.state)
+            await self._effects.drop_strangers(self._writer.state)
 
     async def _start_pending(self) -> None:
         if self._inbox.results:
@@ -277,7 +277,7 @@ class ActiveRun:
             return
         # It may have been worked on, here or elsewhere, between its loading and this moment.
         decision = await self._writer.go_on()
-        await self._effects.drop_strangers(self.state)
+        await self._effects.drop_strangers(self._writer.state)
         if decision is not None:
             missing = [it for it in decision.effects if _name(it) not in self._effects]
             await self._follow(decision._replace(effects=missing))
@@ -288,7 +288,7 @@ class ActiveRun:
             return
         if decision.events:
             self._performer.tell(decision)
-            await self._effects.drop_unwanted(self.state)
+            await self._effects.drop_unwanted(self._writer.state)
         for command in decision.effects:
             self._start(command, decision.assemblies)
 

@@ -39,8 +39,10 @@ class DueWatch:
         self._news.set()
         self.watch()
 
-    def watch(self) -> None:
-        """Wait for what is due, unless that is done already."""
+    def watch(self, due: int | None = None) -> None:
+        """Wait for what is due; `due` is the time of something new, None if nothing is new."""
+        if due is not None and (self._waits is None or due < self._waits):
+            self._news.set()
         if not self._closed and (self._task is None or self._task.done()):
             self._rests.clear()
             self._task = asyncio.create_task(self._watch())
