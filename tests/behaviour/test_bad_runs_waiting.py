@@ -95,11 +95,11 @@ def test_a_run_that_waits_is_at_most_a_state_in_memory(
             await eventually(lambda: len(asyncio.all_tasks()) <= tasks + watched)
             assert timers() <= timed + bool(watched)
             assert not host._worker._loading
-            assert not host._worker._given_up
+            assert not host._worker._failures
             assert not host._stream._queues
             gc.collect()
             assert len(made) >= MANY
-            assert len(alive) <= worker.MOST_RESTING, "only so many stay for their next message"
+            assert len(alive) <= worker.MAX_IDLE_RUNS, "only so many stay for their next message"
             return runs[0], runs[-1], await host.requests(scope=ADA)
 
     first, last, asked = play(scenario)

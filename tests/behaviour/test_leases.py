@@ -9,7 +9,7 @@ from weft.adapters.memory import MemoryJournal
 from weft.adapters.sqlite import SqliteJournal
 from weft.errors import RunError, StoreError, UsageError
 from weft.runtime.signals import Stop, UserMessage
-from weft.runtime.worker import BEAT, LEASE
+from weft.runtime.worker import HEARTBEAT, LEASE
 from weft.testing.clock import ManualClock
 from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel
@@ -114,11 +114,11 @@ def test_a_worker_gives_signs_of_life_for_as_long_as_it_works(opened):
         second = host_for(SPEC, Model(), journal=await opened(), clock=clock)
         async with first, second:
             for _ in range(10):
-                await clock.advance(seconds(BEAT))
+                await clock.advance(seconds(HEARTBEAT))
                 await asyncio.sleep(0.02)
             row = await second.run("run", scope=ADA)
             assert row.owner == first._batches.owner
-            assert clock.now() - row.heartbeat <= BEAT
+            assert clock.now() - row.heartbeat <= HEARTBEAT
             assert await second.recover() == []
 
     play(scenario)

@@ -19,7 +19,7 @@ from weft.engine.events import (
 )
 from weft.errors import RunError, StoreError, UsageError
 from weft.ports.scope import Scope
-from weft.runtime.runs.limits import AT_ONCE
+from weft.runtime.runs.effects import AT_ONCE
 from weft.runtime.runs.live_stream import TextDelta
 from weft.runtime.signals import Answer, Stop
 from weft.spec.workflow import WorkflowSpec
@@ -506,7 +506,7 @@ def test_a_program_that_forgets_its_host_is_told_in_one_line(caplog):
 
     asyncio.run(scenario())
     (said,) = [it for it in caplog.records if it.name == "weft.runtime"]
-    assert "is given up for now: an effect ended without a result: cancelled" in said.getMessage()
+    assert "an effect ended without a result: cancelled" in said.getMessage()
     assert not said.exc_info
 
 

@@ -26,6 +26,9 @@ Declare = Callable[[Any], Provider]
 Name = Callable[[Callable[..., Any]], str]
 
 
+_EVERYTHING: Final = FilterConfig()
+
+
 async def _found(request: ContextRequest, filters: FilterConfig) -> ContextSlice:
     return ContextSlice([it.item() for it in await request.board.find(filters)])
 
@@ -38,7 +41,9 @@ class DefaultCorrelationProvider:
 
     async def __call__(self, request: ContextRequest) -> ContextSlice:
         """Pick them."""
-        wanted = FilterConfig(correlation_id=request.correlation_id, limit=self.limit)
+        wanted = _EVERYTHING.model_copy(  # Valid as it is, and not validated again.
+            update={"correlation_id": request.correlation_id, "limit": self.limit}
+        )
         if self.limit is not None:
             return await _found(request, wanted)
         return ContextSlice([it.item() async for it in request.board.find_all(wanted)])

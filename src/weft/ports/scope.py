@@ -25,6 +25,8 @@ class Scope:
             raise UsageError(f"the tenant of a scope is a text, not {self.app!r}", hint=_EXAMPLE)
         if self.user is not None and not isinstance(self.user, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"the user of a scope is a text, not {self.user!r}", hint=_EXAMPLE)
+        if not self.roles and not self.groups:
+            return
         try:
             name_list(self.roles)
             name_list(self.groups)

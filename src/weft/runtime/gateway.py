@@ -17,6 +17,7 @@ from weft.ports.dispatcher import Dispatcher
 from weft.ports.journal import Journal, Pruned
 from weft.ports.scope import Scope
 from weft.runtime.flow.starting import require_collections, require_state
+from weft.runtime.local_dispatch import LocalDispatcher
 from weft.runtime.models import reading, require_embeddings
 from weft.runtime.perform import ModelSource
 from weft.runtime.runs.active import ActiveRun
@@ -78,6 +79,8 @@ class Gateway:
         self._clock = clock
         self._workflows = workflows
         self._dispatcher = dispatcher
+        #: Whether this process works on every run, as it does without a dispatcher of its own.
+        self._works_on_all = isinstance(dispatcher, LocalDispatcher)
         self._worker = worker
         self._batches = batches
         self._stream = stream
@@ -133,6 +136,8 @@ class Gateway:
     async def _start_values(
         self, linked: Workflow, scope: Scope, named: Mapping[str, Json]
     ) -> dict[str, Json]:
+        if not linked.spec.variables and not named:
+            return {}
         return start_values(
             linked,
             environment=self._environment,
@@ -149,7 +154,7 @@ class Gateway:
         message that was heard returns; an answer to what was answered is refused.
         """
         require_scope(scope)
-        known = self._worker.known((scope.app, run)) is not None
+        known = self._worker.in_memory((scope.app, run)) is not None
         opened = await self._open_for(run, signal, scope)
         if was_heard(signal, opened.state):
             return
@@ -169,7 +174,8 @@ class Gateway:
             await self._catch_up(opened)
             if opened.state.seq == before:
                 raise
-            await self._let_in(opened, signal, scope)
+            if not was_heard(signal, opened.state):
+                await self._let_in(opened, signal, scope)
 
     async def fork(
         self,
@@ -200,12 +206,12 @@ class Gateway:
             batches=self._batches,
         )
         self._require_models(workflow, state.model, scope)
-        made = self._worker.made(Scope(row.app, row.user), workflow, State(child))
+        made = self._worker.new_active_run(Scope(row.app, row.user), workflow, State(child))
         if streamed:
             self._stream.reserve(made.key)
-        if self._dispatcher.mine(made.key):
-            await self._worker.put(made).begin(written, state)
-            self._worker.look_for_due()  # What was due later in the one is in the other as well.
+        if self._works_on_all or self._dispatcher.mine(made.key):
+            await self._worker.hold(made).begin(written, state)
+            self._worker.check_due()  # What was due later in the one is in the other as well.
         else:
             unowned = written._replace(row=written.row._replace(owner=""))
             await self._writer(made.scope, workflow, State(child), "").begin(unowned, state)
@@ -319,8 +325,8 @@ class Gateway:
             for event in await self._journal.read(scope, run, after=after):
                 yield event
             return
-        if self._dispatcher.mine((scope.app, run)):
-            self._worker.look_for_due()
+        if self._works_on_all or self._dispatcher.mine((scope.app, run)):
+            self._worker.check_due()
         follower = Follower(self._journal, self._worker, self._stream)
         async for item in follower.follow(run, scope, after):
             yield item
@@ -354,7 +360,7 @@ class Gateway:
 
     async def _open(self, run: str, scope: Scope) -> OpenRun:
         """Return a run that something is to be written to."""
-        if self._dispatcher.mine((scope.app, run)):
+        if self._works_on_all or self._dispatcher.mine((scope.app, run)):
             return await self._worker.load(scope, run)
         row = await self._worker.find(scope, run)
         workflow = await self._workflows.of_digest(row.app, row.digest)
@@ -376,18 +382,16 @@ class Gateway:
         key = (scope.app, run)
         if streamed:
             self._stream.reserve(key)
-        if not self._dispatcher.mine(key):
+        if not (self._works_on_all or self._dispatcher.mine(key)):
             decision = await self._writer(scope, workflow, State(run), "").write(new, _is_new)
             await self._dispatcher.wake(key)
             return () if decision is None else decision.events
-        active = self._worker.made(scope, workflow, State(run))
-        if self._worker.put(active) is not active:
+        active = self._worker.new_active_run(scope, workflow, State(run))
+        if self._worker.hold(active) is not active:
             raise _taken(run)
         return await active.deliver(new, _is_new)
 
     async def _let_in(self, opened: OpenRun, signal: Signal, scope: Scope) -> None:
-        if was_heard(signal, opened.state):
-            return
         new, check = interpret(signal, opened.workflow, opened.state, scope)
         if isinstance(signal, Answer):
             self._keep_secrets(opened, signal)
@@ -414,14 +418,14 @@ class Gateway:
     ) -> Sequence[Event]:
         """Write events if the check allows them, and return all that was written then."""
         if isinstance(opened, ActiveRun):
-            return await self._worker.put(opened).deliver(new, check)
+            return await self._worker.hold(opened).deliver(new, check)
         decision = await opened.write(new, check)
         await self._dispatcher.wake(opened.key)
         return () if decision is None else decision.events
 
     async def _catch_up(self, opened: OpenRun) -> None:
         if isinstance(opened, ActiveRun):
-            await self._worker.put(opened).catch_up()
+            await self._worker.hold(opened).catch_up()
         else:
             await opened.catch_up()
 

@@ -21,7 +21,7 @@ from weft.runtime.board.gateway import BoardGateway
 from weft.runtime.local_dispatch import LocalDispatcher
 from weft.runtime.perform import ModelSource, Performer
 from weft.runtime.runs.active import ActiveRun
-from weft.runtime.runs.limits import Holding
+from weft.runtime.runs.effects import Holding
 from weft.runtime.runs.live_stream import LiveStream
 from weft.runtime.runs.starts import require_scope
 from weft.runtime.runs.writer import Batches
@@ -111,7 +111,7 @@ class Host(BoardGateway):
             if row.status != "running":
                 return row
             self._worker.raise_if_stopped(key)
-            if active is None or active.held or active.state.seq < row.seq:
+            if active is None or active.has_waiting_tools or active.state.seq < row.seq:
                 await self._wait_for_others(row, scope)
 
     async def settled_state(self, run: str, *, scope: Scope) -> State:
@@ -164,7 +164,7 @@ class Host(BoardGateway):
             raise UsageError(f"another process has just taken up run {run}")
         if streamed:
             self._stream.reserve(active.key)
-        self._worker.take_up(active)
+        self._worker.resume(active)
 
     async def recover(self) -> list[str]:
         """Take up every run that has something to do and whose process is dead.
@@ -200,6 +200,6 @@ class Host(BoardGateway):
 
 async def _rested(active: ActiveRun, scope: Scope) -> RunRow | None:
     """Wait until a run rests, and return its row if this process has just written it."""
-    await active.rest()
-    row = None if active.held else active.row
+    await active.wait_until_idle()
+    row = None if active.has_waiting_tools else active.row
     return row if row is not None and scope.covers(row.app, row.user) else None

@@ -43,7 +43,7 @@ from weft.runtime.models import (
     tool_messages,
 )
 from weft.runtime.runs.decision import Decision, NewEvent
-from weft.runtime.runs.limits import Holding, Pace
+from weft.runtime.runs.effects import Holding, Pace
 from weft.runtime.runs.live_stream import LiveStream, ModelRetry
 from weft.runtime.tools.calls import ToolCaller
 from weft.runtime.tools.code_call import CodeCall, CodePorts
@@ -132,40 +132,47 @@ class Performer:
         self, run: CallingRun, command: CallModel, assembly: Assembly | None
     ) -> tuple[NewEvent, ...]:
         """Ask a model."""
-        workflow, state = run.workflow, run.state
-        view = workflow.views[command.agent]
+        workflow, state, scope = run.workflow, run.state, run.scope
+        view, settings = workflow.views[command.agent], workflow.settings.get(command.agent)
         sent = assembly or assemble(view, state, command.turn)
+        key = (scope.app, state.run)
+
+        def on_retry(text: str) -> None:
+            self.stream.send(key, ModelRetry(key[1], command.seq, text))
+
         request = ModelRequest(
             model=state.model or workflow.models[command.agent] or "",
             run=state.run,
             agent=command.agent,
             turn=command.turn,
             call=command.call,
-            key=_key(run, command),
+            key=f"{scope.app}/{state.run}:{command.seq}",
             messages=sent.messages,
             tools=sent.tools,
             output=view.output,
-            settings=_settings(run, command.agent),
-            on_retry=self._on_retry(run, command),
+            settings=settings and in_run(settings, scope.app, workflow.name, state.run),
+            on_retry=on_retry,
         )
         result: EventData
         try:
-            model = self.models(request.model, workflow, run.scope)
+            model = self.models(request.model, workflow, scope)
         except UsageError as error:
-            # It is not the run's fault: it is given up here, and goes on where the model is known.
+            # Not a failure of the run: it continues in a process that knows the model.
             raise RunError(str(error)) from error
         try:
-            key = (run.scope.app, request.run)
-            # What its hooks have not had yet is nobody's to hear.
-            open_ = not workflow.compiled.agents[command.agent].send
-            heard = open_ and self.stream.has_followers(key)
-            listener = self.stream.text_sender(key, command.seq) if heard else None
+            # Text that hooks have not processed yet is not streamed.
+            streams = not workflow.compiled.agents[command.agent].send
+            streams = streams and self.stream.has_followers(key)
+            send_text = self.stream.text_sender(key, command.seq) if streams else None
             with user_code:
-                reply = await model.reply(request, listener)
-            if listener is not None:  # Its words are heard before the whole takes their place.
+                reply = await model.reply(request, send_text)
+            if send_text is not None:  # Followers get the pieces before the whole reply.
                 await asyncio.sleep(0)
             await self.pace.turn()
-            result = recorded(workflow, run.state, command, reply, _turn_name(run, command.turn))
+            state = run.state
+            active = state.active.get(command.turn)
+            turn = (active.name if active else "")[:_NAME_CHARACTERS] or str(command.turn)
+            result = recorded(workflow, state, command, reply, turn)
         except ModelError as error:
             result = ModelFailed(command.call, str(error), error.attempts, error.retries)
         except Exception as error:  # noqa: BLE001 - a command's outcome becomes an event
@@ -173,25 +180,23 @@ class Performer:
             result = ModelFailed(command.call, f"{type(error).__name__}: {error}")
         return (NewEvent(f"agent:{command.agent}", result, command.seq, command.turn),)
 
-    def _on_retry(self, run: CallingRun, command: CallModel) -> Callable[[str], None]:
-        key = (run.scope.app, run.state.run)
-        return lambda text: self.stream.send(key, ModelRetry(key[1], command.seq, text))
-
     async def call_tool(self, run: CallingRun, command: CallTool) -> tuple[NewEvent, ...]:
         """Call a tool, a hook or a tool of a server."""
         return await self.tools.call(run, command, _call_key(run, command))
 
     async def fetch(self, run: CallingRun, command: Fetch) -> tuple[NewEvent, ...]:
         """Read what comes from outside."""
-        found = await fetch(self.outside, run.workflow, run.state, command)
+        found: list[EventData] = [ContextFetched({}, {})]
+        if command.names or command.servers:
+            found = await fetch(self.outside, run.workflow, run.state, command)
         if command.board:
             found = [*found[:-1], await self._with_board(run, command, found[-1])]
         if command.flow:
             found = [*found[:-1], await self._with_step(run, command, found)]
-        hidden = hidden_settings(run.workflow, self.outside.environment)
-        return tuple(
-            NewEvent(SOURCE, it, command.seq, command.turn) for it in without_secrets(found, hidden)
-        )
+        if run.workflow.has_secrets:
+            hidden = hidden_settings(run.workflow, self.outside.environment)
+            found = without_secrets(found, hidden)
+        return tuple([NewEvent(SOURCE, data, command.seq, command.turn) for data in found])
 
     async def _with_board(self, run: CallingRun, command: Fetch, read: EventData) -> EventData:
         """Add what providers and components of a board give to what was read."""
@@ -329,26 +334,15 @@ def _settings(run: CallingRun, agent: str) -> ModelSettings | None:
     return settings and in_run(settings, run.scope.app, workflow.name, run.state.run)
 
 
-def _key(run: CallingRun, command: CallModel | CallTool) -> str:
-    """Return what an effect is recognised by when it is repeated: no other has it anywhere."""
-    return f"{run.scope.app}/{run.state.run}:{command.seq}"
-
-
 def _call_key(run: CallingRun, command: CallTool) -> str:
-    """Return the same of a call, which code gets to see.
+    """Return the key by which a tool recognises a repeated call.
 
-    On a board the number of an event would tell of what the agent may not see.
+    On a board it has no event number, which would reveal events that the agent may not see.
     """
     active = run.state.active.get(command.turn)
     named = active is not None and active.name
-    return _named_key(run, command.id) if named else _key(run, command)
+    return _named_key(run, command.id if named else str(command.seq))
 
 
 def _named_key(run: CallingRun, name: str) -> str:
     return f"{run.scope.app}/{run.state.run}:{name}"
-
-
-def _turn_name(run: CallingRun, turn: int) -> str:
-    """Return what a turn is called in the ids of its tool calls, which its model gets to see."""
-    active = run.state.active.get(turn)
-    return (active.name if active else "")[:_NAME_CHARACTERS] or str(turn)

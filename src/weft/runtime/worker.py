@@ -1,4 +1,4 @@
-"""A worker: holds runs in memory while there is something to do for them, and performs it."""
+"""The worker: keeps runs in memory while there is work to do for them, and performs it."""
 
 import asyncio
 import logging
@@ -27,22 +27,22 @@ from weft.runtime.workflow_cache import WorkflowCache
 
 _log: Final = logging.getLogger("weft.runtime")
 
-#: How many runs that wait for a person stay in memory, so that their next message finds them.
-MOST_RESTING: Final = 128
+#: How many idle runs stay in memory, so that their next message need not load them.
+MAX_IDLE_RUNS: Final = 128
 
-#: Milliseconds between two signs of life of a worker with something to do, and how long after one
-#: its runs count as worked on.
-BEAT: Final = 5_000
-LEASE: Final = 3 * BEAT
+#: Milliseconds between two heartbeats of a worker that has runs in use, and how long after its last
+#: heartbeat it counts as the owner of its runs.
+HEARTBEAT: Final = 5_000
+LEASE: Final = 3 * HEARTBEAT
 
 
 def is_alive(row: RunRow, now: int) -> bool:
-    """Tell whether a running run is worked on: it has an owner who gave a sign of life lately."""
+    """Tell whether the owner of a run has sent a heartbeat within its lease."""
     return bool(row.owner) and max(row.heartbeat, row.changed_at) > now - LEASE
 
 
 class Worker:
-    """Works on runs: loads them, performs what they need, and lets them go."""
+    """Loads runs, performs their effects, and releases them."""
 
     def __init__(
         self,
@@ -60,40 +60,40 @@ class Worker:
         self._performer = performer
         self._batches = batches
         self._on_left = on_left
-        self._due = DueWatch(journal, clock, self._let_happen)
-        performer.tell = self._written
-        self._held: dict[RunKey, ActiveRun] = {}
-        #: Runs that wait for a person, the one that was worked on last at the end.
-        self._resting: OrderedDict[RunKey, ActiveRun] = OrderedDict()
+        self._due = DueWatch(journal, clock, self._process_due)
+        performer.tell = self._on_written
+        self._in_use: dict[RunKey, ActiveRun] = {}
+        #: Runs that wait for a person, the last used one at the end.
+        self._idle: OrderedDict[RunKey, ActiveRun] = OrderedDict()
         self._loading: dict[RunKey, asyncio.Task[ActiveRun]] = {}
-        self._given_up: dict[RunKey, Exception] = {}
-        #: Runs with something to do that is not done here: others do it, or are dead.
-        self._others: set[RunKey] = set()
-        self._watching: asyncio.Task[None] | None = None
-        self._beating: asyncio.Task[None] | None = None
-        #: The last sign of life that was written.
-        self._beaten = 0
+        self._failures: dict[RunKey, Exception] = {}
+        #: Running runs of other processes, which are taken over when their owner stops.
+        self._owned_elsewhere: set[RunKey] = set()
+        self._watch_task: asyncio.Task[None] | None = None
+        self._heartbeat_task: asyncio.Task[None] | None = None
+        #: When the last heartbeat was written.
+        self._last_heartbeat = 0
         self._closed = False
         #: Called with the tenant and the events when something was written to a run.
         self.on_written: Callable[[str, Sequence[Event]], None] = _nothing
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._in_use)
 
     def get(self, run: RunKey) -> ActiveRun | None:
         """Return a run that is worked on here."""
-        return self._held.get(run)
+        return self._in_use.get(run)
 
-    def known(self, run: RunKey) -> ActiveRun | None:
-        """Return a run that is in memory: worked on, or waiting for a person."""
-        return self._held.get(run) or self._resting.get(run)
+    def in_memory(self, run: RunKey) -> ActiveRun | None:
+        """Return a run that is in memory, in use or idle."""
+        return self._in_use.get(run) or self._idle.get(run)
 
-    def made(
+    def new_active_run(
         self, scope: Scope, workflow: Workflow, state: State, *, owner: str | None = None
     ) -> ActiveRun:
-        """Return a run that can be worked on; it is held when it is put.
+        """Return a run that can be worked on; `hold` puts it in use.
 
-        What another process owns stays its own until there is something to do for it here.
+        A run of another process stays its own until there is work to do for it here.
         """
         writer = RunWriter(
             scope=scope,
@@ -104,31 +104,31 @@ class Worker:
             batches=self._batches,
             owner=owner,
         )
-        return ActiveRun(writer, self._performer, self._left)
+        return ActiveRun(writer, self._performer, self._on_released)
 
-    def put(self, active: ActiveRun) -> ActiveRun:
-        """Hold a run now that there is something to do for it; if it is held already, that one.
+    def hold(self, active: ActiveRun) -> ActiveRun:
+        """Put a run in use and return it; if it is in use already, return that one.
 
-        One that has not begun makes way: it was given a name that is taken.
+        One that has not begun gives way: its name is taken.
         """
-        if self._closed:  # What is begun now could not be written.
+        if self._closed:  # Nothing can be written any more.
             raise RunError("the host is closed; nothing was written")
         run = active.key
-        held = self._held.get(run)
+        held = self._in_use.get(run)
         if held is None or (active.state.seq and not held.state.seq):
-            self._held[run] = held = active
-            self._resting.pop(run, None)
-        if self._beating is None:
-            self._beating = asyncio.create_task(self._beat())
+            self._in_use[run] = held = active
+            self._idle.pop(run, None)
+        if self._heartbeat_task is None:
+            self._heartbeat_task = asyncio.create_task(self._send_heartbeats())
         return held
 
     async def load(self, scope: Scope, run: str) -> ActiveRun:
         """Return a run from memory or from the journal. Raises AccessDenied if there is none.
 
-        What is in memory may be behind what another process has written: whoever writes finds out.
-        Whoever asks while it is being loaded waits for the same one.
+        A run in memory may be behind what another process has written; the next write finds out.
+        Callers that ask while it is being loaded wait for the same one.
         """
-        known = self.known((scope.app, run))
+        known = self.in_memory((scope.app, run))
         if known is None or not known.state.seq:
             return await self._load(await self.find(scope, run))
         if not scope.covers(known.state.app, known.state.user):
@@ -136,223 +136,232 @@ class Worker:
         return known
 
     async def find(self, scope: Scope, run: str) -> RunRow:
-        """Return a run at a glance. Raises AccessDenied if there is none in the scope."""
+        """Return the summary of a run. Raises AccessDenied if there is none in the scope."""
         row = await self._journal.run(scope, run) if is_text(run) else None
         if row is None:
             raise no_run(run)
         return row
 
     async def work(self, run: RunKey) -> None:
-        """Take up a run because something was written to it, and return when it rests."""
+        """Resume a run because something was written to it, and return when it is idle."""
         row = await self.find(Scope(run[0]), run[1])
         if await self.claim(row):
             active = await self._load(row)
-            self.take_up(active)
-            await active.rest()
+            self.resume(active)
+            await active.wait_until_idle()
 
     async def claim(self, row: RunRow) -> bool:
-        """Let others know that a run is worked on here from now on.
-
-        False if another process was quicker.
-        """
+        """Become the owner of a run; return False if another process was faster."""
         owner = self._batches.owner
         if row.status != "running" or row.owner == owner:
             return True
-        if self._beaten <= self._clock.now() - BEAT:  # Else it would look dead until the next beat.
-            await self._show_life()
+        if (
+            self._last_heartbeat <= self._clock.now() - HEARTBEAT
+        ):  # Else it would look dead until the next heartbeat.
+            await self._write_heartbeat()
         if await self._journal.claim(row.app, row.run, owner=owner, before=row.owner):
             return True
         now = await self.find(Scope(row.app), row.run)
         return now.status != "running" or now.owner == owner
 
-    def take_up(self, active: ActiveRun) -> None:
-        """Work on a run again, whatever kept it from going on before."""
-        self._given_up.pop(active.key, None)
-        self.put(active).take_up()
+    def resume(self, active: ActiveRun) -> None:
+        """Work on a run again, whatever stopped it before."""
+        self._failures.pop(active.key, None)
+        self.hold(active).start_pending_effects()
 
     async def recover(self) -> list[str]:
-        """Take up every run that has something to do and that no process works on."""
+        """Resume every running run that no living process owns; return their ids."""
         taken: list[str] = []
         for row in await self._journal.unfinished():
-            if self._is_worked_on(row) or not await self.claim(row):
-                self._watch_others((row.app, row.run))
+            if self._has_owner(row) or not await self.claim(row):
+                self._watch_owner((row.app, row.run))
                 continue
             try:
-                self.take_up(await self._load(row))
-            except WeftError as fault:  # That one is damaged is no reason to leave the others.
-                _log.exception("run %s cannot be taken up", row.run)
-                self.give_up((row.app, row.run), fault)
+                self.resume(await self._load(row))
+            except WeftError as fault:  # One damaged run does not stop the others.
+                _log.exception("run %s cannot be resumed", row.run)
+                self.record_failure((row.app, row.run), fault)
             else:
                 taken.append(row.run)
-        self.look_for_due()
+        self.check_due()
         return taken
 
-    def _watch_others(self, run: RunKey) -> None:
-        """Take a run up when those who work on it count as dead, if it is not done by then."""
-        if run not in self._held and not self._closed:
-            self._others.add(run)
-            if self._watching is None:
-                self._watching = asyncio.create_task(self._look_after_others())
+    def _watch_owner(self, run: RunKey) -> None:
+        """Resume a run when its owner counts as dead, if it is still running then."""
+        if run not in self._in_use and not self._closed:
+            self._owned_elsewhere.add(run)
+            if self._watch_task is None:
+                self._watch_task = asyncio.create_task(self._check_owners())
 
-    async def _look_after_others(self) -> None:
-        while self._others:
+    async def _check_owners(self) -> None:
+        while self._owned_elsewhere:
             await self._clock.sleep_until(self._clock.now() + LEASE)
-            runs, self._others = self._others, set()
+            runs, self._owned_elsewhere = self._owned_elsewhere, set()
             for run in runs:
                 try:
                     await self._take_over(run)
                 except WeftError as fault:
-                    _log.warning("run %s cannot be taken up: %s", run[1], fault)
-        self._watching = None
+                    _log.warning("run %s cannot be resumed: %s", run[1], fault)
+        self._watch_task = None
 
     async def _take_over(self, run: RunKey) -> None:
         row = await self.find(Scope(run[0]), run[1])
         if row.status != "running":
             return
-        if self._is_worked_on(row) or not await self.claim(row):
-            self._watch_others(run)
+        if self._has_owner(row) or not await self.claim(row):
+            self._watch_owner(run)
         else:
-            self.take_up(await self._load(row))
+            self.resume(await self._load(row))
 
-    def _is_worked_on(self, row: RunRow) -> bool:
-        """Tell whether a process works on a run: this one knows what it has given up."""
+    def _has_owner(self, row: RunRow) -> bool:
+        """Tell whether a living process works on a run."""
         if row.owner == self._batches.owner:
-            return (row.app, row.run) in self._held
+            return (row.app, row.run) in self._in_use
         return is_alive(row, self._clock.now())
 
-    def look_for_due(self) -> None:
-        """Wait for what is due: questions that expire, timers."""
+    def check_due(self) -> None:
+        """Process requests that expire and timers that fire, now and as they become due."""
         self._due.look()
 
-    def give_up(self, run: RunKey, fault: Exception) -> None:
-        """Remember why a run is not worked on."""
-        self._given_up[run] = fault
+    def record_failure(self, run: RunKey, fault: Exception) -> None:
+        """Remember why this process stopped working on a run."""
+        self._failures[run] = fault
         cause: BaseException | None = fault
-        while cause is not None:  # Without tracebacks: those would keep the run itself in memory.
+        while cause is not None:  # Tracebacks would keep the run itself in memory.
             cause.__traceback__ = None
             cause = cause.__cause__ or cause.__context__
 
     def is_stopped(self, run: RunKey) -> bool:
-        return run in self._given_up and run not in self._held
+        return run in self._failures and run not in self._in_use
 
     def raise_if_stopped(self, run: RunKey) -> None:
-        """Tell whoever waits for a run that it is not worked on any more, and why."""
+        """Raise RunGivenUp with the reason if this process has stopped working on a run."""
         if self.is_stopped(run):
-            fault = self._given_up[run]
+            fault = self._failures[run]
             raise RunGivenUp(run[1], fault) from fault
 
     @property
     def busy(self) -> bool:
-        """Whether a run is worked on here that does not only wait, or something is due."""
-        return self._due.busy or any(not it.resting for it in self._held.values())
+        """Whether a run in use is not idle, or something is due."""
+        return self._due.busy or any(not it.is_idle for it in self._in_use.values())
 
-    async def quiet(self) -> None:
-        """Return when every run that is worked on here waits for later, or has ended."""
+    async def wait_until_idle(self) -> None:
+        """Return when every run in use is idle or has ended, and nothing is due."""
         while self.busy:
-            await asyncio.gather(*(it.rest() for it in self._held.values() if not it.resting))
-            await self._due.settled()
+            await asyncio.gather(
+                *(it.wait_until_idle() for it in self._in_use.values() if not it.is_idle)
+            )
+            await self._due.wait_until_idle()
             await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """Let all runs go; they go on from their journals some other time."""
+        """Release all runs; any process can resume them from their journals."""
         self._closed = True
         await self._due.close()
-        held = list(self._held.values())
-        await asyncio.gather(*(active.leave() for active in held))
-        for task in filter(None, (self._beating, self._watching)):
+        held = list(self._in_use.values())
+        await asyncio.gather(*(active.release() for active in held))
+        for task in filter(None, (self._heartbeat_task, self._watch_task)):
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        # All of them: what was broken off while it was written may be there, and run, all the same.
-        await self._release({it.key for it in held} | self._given_up.keys())
-        self._resting.clear()
+        # All of them: a write that was interrupted may have succeeded.
+        await self._release({it.key for it in held} | self._failures.keys())
+        self._idle.clear()
 
     async def _release(self, runs: Collection[RunKey]) -> None:
-        """Let other processes take up at once what is left to do."""
+        """Give up the ownership of runs, so that other processes can resume them at once."""
         try:
             for app, run in runs:
                 await self._journal.claim(app, run, owner="", before=self._batches.owner)
-        except WeftError as error:  # They can be taken up all the same, when the lease is over.
-            _log.warning("runs that are not done could not be released: %s", error)
+        except WeftError as error:  # Others can resume them when the lease is over.
+            _log.warning("runs could not be released: %s", error)
 
     async def _load(self, row: RunRow) -> ActiveRun:
         run = (row.app, row.run)
-        known = self.known(run)
+        known = self.in_memory(run)
         if known is not None and known.state.seq:
             if known.state.seq < row.seq:  # Another process has written.
-                await self.put(known).catch_up()
+                await self.hold(known).catch_up()
             return known
         if run not in self._loading:
-            self._loading[run] = asyncio.create_task(self._bring(row))
+            self._loading[run] = asyncio.create_task(self._read_run(row))
             self._loading[run].add_done_callback(partial(self._loaded, run))
-        # Whoever does not want to wait any more leaves the others what they wait for.
+        # Shielded: cancelling one caller must not cancel the loading for the others.
         return await asyncio.shield(self._loading[run])
 
     def _loaded(self, run: RunKey, task: asyncio.Task[ActiveRun]) -> None:
         del self._loading[run]
         if not task.cancelled():
-            task.exception()  # Nobody may be there any more who is told.
+            task.exception()  # All callers may have been cancelled.
 
-    async def _bring(self, row: RunRow) -> ActiveRun:
+    async def _read_run(self, row: RunRow) -> ActiveRun:
         scope = Scope(row.app, row.user)
         workflow = await self._workflows.of_digest(row.app, row.digest)
-        if workflow.missing is not None:  # It was only looked at: nothing of it can be called.
+        if workflow.missing is not None:  # Its code is not available here.
             raise workflow.missing
         events = await self._journal.read(scope, row.run)
         state = fold(workflow.compiled, row.run, events)
-        return self.made(scope, workflow, state, owner=row.owner)
+        return self.new_active_run(scope, workflow, state, owner=row.owner)
 
-    def _left(self, active: ActiveRun, fault: Exception | None) -> None:
+    def _on_released(self, active: ActiveRun, fault: Exception | None) -> None:
         run = active.key
         if fault is not None:
-            self.give_up(run, fault)
+            self.record_failure(run, fault)
         elif active.state.status != "running":
-            self._given_up.pop(run, None)
-        if self._held.get(run) is active:
-            del self._held[run]
+            self._failures.pop(run, None)
+        if self._in_use.get(run) is active:
+            del self._in_use[run]
             if fault is None and active.state.status == "running":
-                self._watch_others(run)
+                self._watch_owner(run)
             if fault is None and active.state.status == "waiting":
-                self._resting[run] = active
-                if len(self._resting) > MOST_RESTING:
-                    self._resting.popitem(last=False)
+                self._idle[run] = active
+                if len(self._idle) > MAX_IDLE_RUNS:
+                    self._idle.popitem(last=False)
         self._on_left(run)
 
-    def _written(self, decision: Decision) -> None:
+    def _on_written(self, decision: Decision) -> None:
         state = decision.state
         if state.status == "ended":
             self._performer.secret_answers.forget(state.app, f"{state.run}:")
             self._performer.code_ports.searches.forget(state.app, state.run)
         if state.board is not None:
             self.on_written(state.app, decision.events)
-        if state.timers or any(it.expires_at is not None for it in state.requests.values()):
-            self._due.watch(_first_due(decision.events))
+        due = _first_due(decision.events)
+        if due is None and not state.timers:
+            for request in state.requests.values():
+                if request.expires_at is not None:
+                    break
+            else:
+                return
+        self._due.watch(due)
 
-    async def _let_happen(self, row: DueRow) -> None:
+    async def _process_due(self, row: DueRow) -> None:
         active = await self.load(Scope(row.app, row.user), row.run)
         if row.id not in active.state.requests and row.id not in active.state.timers:
-            await self.put(active).catch_up()  # Another process has asked, or set the timer.
+            await self.hold(
+                active
+            ).catch_up()  # Another process opened the request or set the timer.
         if row.kind == "timer":
             new = NewEvent("clock", TimerFired(row.id))
-            await self.put(active).deliver((new,), lambda state: row.id in state.timers)
+            await self.hold(active).deliver((new,), lambda state: row.id in state.timers)
         elif new := expiry_of(active.state, row.id, self._clock.now()):
-            await self.put(active).deliver((new,), lambda state: row.id in state.requests)
+            await self.hold(active).deliver((new,), lambda state: row.id in state.requests)
 
-    async def _beat(self) -> None:
-        """Show signs of life while there is something to do; what is written is one as well."""
+    async def _send_heartbeats(self) -> None:
+        """Write heartbeats while runs are in use; every write of a run counts as one, too."""
         while True:
-            await self._clock.sleep_until(self._clock.now() + BEAT)
-            if not self._held:
-                self._beating = None
+            await self._clock.sleep_until(self._clock.now() + HEARTBEAT)
+            if not self._in_use:
+                self._heartbeat_task = None
                 return
             try:
-                await self._show_life()
+                await self._write_heartbeat()
             except WeftError as error:
-                _log.warning("no sign of life could be written: %s", error)
+                _log.warning("the heartbeat could not be written: %s", error)
 
-    async def _show_life(self) -> None:
+    async def _write_heartbeat(self) -> None:
         now = self._clock.now()
         await self._journal.beat(self._batches.owner, now)
-        self._beaten = now
+        self._last_heartbeat = now
 
 
 def _first_due(events: Sequence[Event]) -> int | None:
@@ -372,11 +381,11 @@ def _first_due(events: Sequence[Event]) -> int | None:
 
 
 def _nothing(_app: str, _events: Sequence[Event]) -> None:
-    """Do what there is to do where nobody wants to know."""
+    """Ignore events: no callback is set."""
 
 
 def is_text(run: str) -> bool:
-    """Tell whether something can be the identity of a run at all: some strings are no text."""
+    """Tell whether a value can be the id of a run: a string that can be encoded."""
     try:
         run.encode()
     except (UnicodeEncodeError, AttributeError):
@@ -385,5 +394,5 @@ def is_text(run: str) -> bool:
 
 
 def no_run(run: str) -> AccessDenied:
-    """Return what is said of a run that is not there, or not for whoever asks."""
+    """Return the error for a run that does not exist or is outside of the scope."""
     return AccessDenied(f"there is no run {run}")

@@ -48,6 +48,7 @@ _HANDOFFS: Final = {
 class Workflow:
     """What a run needs to know of its package; it never changes."""
 
+    name: str
     digest: str
     spec: WorkflowSpec
     compiled: CompiledWorkflow
@@ -75,10 +76,6 @@ class Workflow:
     output_validators: Mapping[str, Validator] = field(default_factory=dict[str, Validator])
     #: What of its code cannot be found here, where it is only looked at: nothing can be called.
     missing: LinkError | None = None
-
-    @property
-    def name(self) -> str:
-        return self.spec.orchestrator.workflow_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +178,7 @@ def _linked(
     board = spec.board
     types = None if board is None else artifact_types(spec, board)
     return Workflow(
+        name=spec.orchestrator.workflow_name,
         digest=name,
         spec=spec,
         compiled=compiled,

@@ -37,12 +37,12 @@ class Bench:
 def test_what_comes_first_is_taken_in_first():
     async def story():
         bench = Bench()
-        assert not bench.inbox
+        assert not bench.inbox.items
         first = bench.delivery("first")
         bench.inbox.put(RESULT)
         last = bench.delivery("last")
         assert bench.inbox.results == [RESULT]
-        while bench.inbox:
+        while bench.inbox.items:
             await bench.inbox.take().perform()
         assert bench.done == ["first", RESULT, "last"]
         assert (first.result(), last.result()) == (None, None)
@@ -121,7 +121,7 @@ def test_when_a_run_is_given_up_everybody_who_waits_is_told():
         futures = [bench.delivery("a"), bench.delivery("b")]
         bench.inbox.put(RESULT)
         bench.inbox.fail_waiters(RunError("given up"))
-        assert not bench.inbox
+        assert not bench.inbox.items
         for future in futures:
             with pytest.raises(RunError, match="given up"):
                 await future

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from weft.runtime.runs.limits import AT_ONCE, Pace
+from weft.runtime.runs.effects import AT_ONCE, Pace
 
 
 def gone_by_round(count, *, cancelled=()):

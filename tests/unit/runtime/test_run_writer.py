@@ -405,13 +405,13 @@ def test_going_on_catches_up_and_returns_what_is_to_be_done():
         journal = Troubled()
         run = await begun(journal)
         behind = writer(journal)
-        decision = await behind.go_on()
+        decision = await behind.continue_run()
         assert decision is not None
         assert decision.events == []
         assert decision.effects == [CallModel("A", 1, 1, run.state.seq)]
         assert behind.state == run.state
         await run.write(replied(run))
-        waiting = await behind.go_on()
+        waiting = await behind.continue_run()
         assert waiting is not None
         assert (waiting.events, waiting.effects) == ([], [])
 

@@ -69,7 +69,8 @@ def on_run_started(
         state.add_message(Message("user", "", text, event.seq))
     fired, values = fire(compiled, state, 0, lifecycle(compiled, state.variables, "before_chat"))
     commands += fired
-    conditions = computed.all_conditions(compiled.computed, values)
+    rules = compiled.computed
+    conditions = computed.all_conditions(rules, values) if rules.conditions else []
     commands += map(Record, conditions)
     for name, rule in compiled.triggers.timers.items():
         due = event.at + round(rule.seconds * 1000)

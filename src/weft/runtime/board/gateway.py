@@ -65,7 +65,7 @@ class BoardGateway(Gateway):
         """Return when nothing is to be done any more for any run here, letters included."""
         while self.busy:
             await self._collector.settled()
-            await self._worker.quiet()
+            await self._worker.wait_until_idle()
 
     async def changed_or_quiet(self, change: asyncio.Future[None]) -> None:
         """Return when there is a change, or nothing is to be done from which one could come."""
@@ -220,7 +220,7 @@ class BoardGateway(Gateway):
 
     def _follow(self, scope: Scope, events: Sequence[Event], made: ArtifactPublished) -> None:
         """Bring the letters of what was published; raises _Begun if it was not written."""
-        if not self._dispatcher.mine((scope.app, "")):
+        if not (self._works_on_all or self._dispatcher.mine((scope.app, ""))):
             self._collector.look(scope.app, events)
         if not any(event.data is made for event in events):
             raise _Begun

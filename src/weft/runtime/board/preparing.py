@@ -17,6 +17,7 @@ from weft.errors import ToolError, WeftError
 from weft.runtime.board.calls import code_of, envelopes, eval_context, plain
 from weft.runtime.board.code import LinkedHook
 from weft.runtime.board.evaluation import (
+    CONTINUE,
     EvalInputs,
     Verdict,
 )
@@ -71,12 +72,12 @@ async def _ask_before_schedule(
         verdict = given if isinstance(given, Verdict) else _read_verdict(hook, given)
         if verdict.kind != "continue":
             return replace(verdict, reason=verdict.reason or f"by {hook.name}")
-    return Verdict()
+    return CONTINUE
 
 
 def _read_verdict(hook: LinkedHook, given: object) -> Verdict:
     if given is None:
-        return Verdict()
+        return CONTINUE
     if given in ("continue", "skip", "defer", "block"):
         return Verdict(cast("Any", given))
     raise ToolError(f"{hook.name} returned {given!r}; return CONTINUE, SKIP, DEFER or BLOCK")

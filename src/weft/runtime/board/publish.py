@@ -54,7 +54,7 @@ def validate_offer(workflow: Workflow, offer: Offer) -> JsonDraft:
     """Return what is offered as a draft. Raises UsageError naming the field that is wrong."""
     _require_board(workflow)
     try:
-        tags = name_list(offer.tags)
+        tags = name_list(offer.tags) if offer.tags else ()
     except ValueError as error:
         raise UsageError(f"the tags cannot be used: {error}") from None
     if _MARKS.intersection(offer.correlation or ""):

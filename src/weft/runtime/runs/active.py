@@ -1,4 +1,4 @@
-"""A run in memory: results and signals reach it through one inbox, one after the other."""
+"""A run in memory. Signals and effect results are processed one at a time, in arrival order."""
 
 import asyncio
 import logging
@@ -29,11 +29,10 @@ _log: Final = logging.getLogger("weft.runtime")
 
 
 class ActiveRun:
-    """A run while something is done for it.
+    """A run that this process works on.
 
-    What reaches it is taken in one after the other, by one task at a time. A task that has
-    performed an effect takes in what came of it and goes on with what follows from that: a run
-    whose agents speak one after the other is one task.
+    One task at a time processes the inbox. A task that has performed an effect processes its result
+    and continues with the effect that follows, so that a run of single turns is one task.
     """
 
     def __init__(
@@ -42,67 +41,58 @@ class ActiveRun:
         performer: Performer,
         on_left: Callable[["ActiveRun", Exception | None], None],
     ) -> None:
+        #: The tenant and the run.
+        self.key: Final[RunKey] = writer.key
+        self.scope: Final[Scope] = writer.scope
+        #: The workflow it was started with.
+        self.workflow: Final[Workflow] = writer.workflow
         self._writer = writer
         self._performer = performer
         self._on_left = on_left
         self._inbox = Inbox(self._write_result)
         self._effects = Effects()
-        self._watchers: list[asyncio.Future[None]] = []
-        #: The task that takes in what is in the inbox, or is about to.
+        self._waiters: list[asyncio.Future[None]] = []
+        #: The task that processes the inbox, or is about to.
         self._drain_task: asyncio.Task[None] | None = None
         self._leaving: asyncio.Task[None] | None = None
-        #: Runs while there is nothing but tools that wait for a person.
-        self._hold: asyncio.TimerHandle | None = None
-
-    @property
-    def key(self) -> RunKey:
-        """The run and its tenant."""
-        return self._writer.key
-
-    @property
-    def scope(self) -> Scope:
-        return self._writer.scope
-
-    @property
-    def workflow(self) -> Workflow:
-        """The workflow it was started with."""
-        return self._writer.workflow
+        #: Set while all tools wait for a person: the run is evicted when it fires.
+        self._eviction: asyncio.TimerHandle | None = None
 
     @property
     def state(self) -> State:
-        """The run as it stands."""
+        """The current state."""
         return self._writer.state
 
     @property
     def row(self) -> RunRow | None:
-        """The run at a glance, as this process wrote it last."""
+        """The summary of the run as this process wrote it last."""
         return self._writer.row
 
     def deliver(self, new: NewEvents, check: CallCheck) -> asyncio.Future[list[Event]]:
-        """Let something come in from outside.
+        """Append events from outside the run.
 
-        The future tells when it is in the journal, with all that was written then.
+        The future resolves with the appended events once they are durable.
         """
-        return self._post_and_tell(partial(self._write, new, check))
+        return self._enqueue(partial(self._write, new, check))
 
-    def take_up(self) -> None:
-        """Do what is to be done, unless it is being done here already."""
+    def start_pending_effects(self) -> None:
+        """Start every pending effect that is not already running in this process."""
         self._post(self._start_pending)
 
     def begin(self, written: Batch, state: State) -> asyncio.Future[None]:
-        """Write the events that have led to a state, and go on from there."""
-        return self._post_and_tell(partial(self._begin_with, written, state))
+        """Write the events that led to a state, and continue from there."""
+        return self._enqueue(partial(self._begin_with, written, state))
 
     def catch_up(self) -> asyncio.Future[None]:
-        """Take in what another process has written."""
-        return self._post_and_tell(self._catch_up)
+        """Read what another process has written."""
+        return self._enqueue(self._catch_up)
 
-    async def leave(self) -> None:
-        """Give the run up without ending it: it goes on from its journal some other time."""
-        if self._leaving is None and self._at_work():
+    async def release(self) -> None:
+        """Stop working on the run without ending it. Any process can resume it from the journal."""
+        if self._leaving is None and self._is_working():
             self._leaving = asyncio.create_task(self._stop_working())
         if self._leaving is not None:
-            # Whoever does not want to wait may go, and others may wait for it too.
+            # Shielded: cancelling one waiter must not cancel the shutdown for the others.
             await asyncio.shield(self._leaving)
 
     async def _stop_working(self) -> None:
@@ -110,23 +100,23 @@ class ActiveRun:
             if self._drain_task is not None:
                 self._drain_task.cancel()
                 await asyncio.gather(self._drain_task, return_exceptions=True)
-            if self._at_work():  # No task was taking in, or had not begun to.
+            if self._is_working():  # No task was processing the inbox, or it had not begun.
                 self._drain_task = asyncio.current_task()
                 await self._end(None)
         finally:
             self._leaving = None
 
     @property
-    def resting(self) -> bool:
-        """Whether the run waits for somebody, or is not worked on."""
-        return not self._at_work() or (self._drain_task is None and self._resting())
+    def is_idle(self) -> bool:
+        """Whether the run waits for a person or a timer, has ended, or is not worked on."""
+        return not self._is_working() or (self._drain_task is None and self._has_no_work())
 
-    async def rest(self) -> None:
-        """Return when the run waits for a person, has ended, or is not worked on any more."""
-        if self._at_work() and (self._drain_task is not None or not self._resting()):
-            watcher: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._watchers.append(watcher)
-            await watcher
+    async def wait_until_idle(self) -> None:
+        """Return when the run waits for a person, has ended, or is no longer worked on."""
+        if not self.is_idle:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
 
     def ask(self, command: CallTool, opened: RequestOpened) -> None:
         """Open a question for a tool."""
@@ -134,20 +124,20 @@ class ActiveRun:
         self._post(partial(self._write_result, (new,)))
 
     async def note(self, command: CallTool, data: EventData) -> None:
-        """Write something that happens in the course of a call, and return when it is written."""
+        """Write an event of a call that is under way, and return when it is durable."""
         new = NewEvent(f"tool:{command.tool}", data, command.seq, command.turn)
-        await self._post_and_tell(partial(self._write_result, (new,)))
+        await self._enqueue(partial(self._write_result, (new,)))
 
     async def answer(self, command: CallTool, opened: RequestOpened) -> Json:
         """Wait, in a tool, for the answer to its question."""
         return await self._effects.answered(command.id, opened.number)
 
     @property
-    def held(self) -> bool:
-        """Whether tools are kept here while they wait for a person, whom others may answer."""
-        return self._effects.held
+    def has_waiting_tools(self) -> bool:
+        """Whether tools wait here for a person; the answer may arrive in another process."""
+        return self._effects.has_waiting_tools
 
-    def _post_and_tell(self, work: Callable[[], Awaitable[T]]) -> asyncio.Future[T]:
+    def _enqueue(self, work: Callable[[], Awaitable[T]]) -> asyncio.Future[T]:
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._post(work, done)
         return done
@@ -155,52 +145,54 @@ class ActiveRun:
     def _post(
         self, work: Callable[[], Awaitable[Any]], done: asyncio.Future[Any] | None = None
     ) -> None:
-        self._hold_no_longer()
+        if self._eviction is not None:
+            self._cancel_eviction()
         self._inbox.put(Delivery(work, done))
         if self._drain_task is None:
-            # Not in the context of whoever starts, answers or asks: the run outlives that.
+            # In the context of the host: the run outlives the caller.
             context = self._performer.context.copy()
             self._drain_task = asyncio.create_task(self._begin_draining(), context=context)
 
-    def _at_work(self) -> bool:
+    def _is_working(self) -> bool:
         return self._drain_task is not None or bool(self._effects)
 
-    def _resting(self) -> bool:
-        """Tell whether there is nothing to do but to wait; others may work on a held run."""
-        return not self._inbox and (
-            self._writer.state.status in ("waiting", "ended") or self._effects.only_held
+    def _has_no_work(self) -> bool:
+        """Tell whether there is nothing to do but to wait."""
+        return not self._inbox.items and (
+            self._writer.state.status in ("waiting", "ended") or self._effects.all_wait
         )
 
     async def _begin_draining(self) -> None:
         await self._performer.pace.turn()
-        await self._go_on(await self._drain_inbox())
+        await self._run_effects(await self._drain_inbox())
 
-    async def _go_on(self, effect: Effect | None) -> None:
-        """Perform an effect, take in what came of it, and so on for as long as one follows."""
+    async def _run_effects(self, effect: Effect | None) -> None:
+        """Perform an effect and process its result, repeating while a follow-up is assigned."""
         while effect is not None:
-            came = await self._effects.perform(effect)
-            if came is None:
+            result = await self._effects.perform(effect)
+            if result is None:
                 return
-            self._inbox.put(came)
+            self._inbox.put(result)
             if self._drain_task is not None:
                 return
             self._drain_task = asyncio.current_task()
             effect = await self._drain_inbox()
 
     async def _drain_inbox(self) -> Effect | None:
-        """Take in all that has come; return what this task is to perform next."""
+        """Process everything in the inbox; return the effect that this task performs next."""
         fault: Exception | None = None
         over = True
-        self._hold_no_longer()
+        if self._eviction is not None:
+            self._cancel_eviction()
         try:
-            while self._inbox:
+            while self._inbox.items:
                 await self._inbox.take().perform()
                 if self._writer.state.status == "ended":
                     await self._effects.drop()
-                if self._resting():
-                    self._tell_watchers()
+                if self._waiters and self._has_no_work():
+                    self._notify_waiters()
             over = not self._effects
-        except Exception as error:  # noqa: BLE001 - it is told to whoever waits for the run
+        except Exception as error:  # noqa: BLE001 - reported to everything that waits for the run
             _report(self._writer.state.run, error)
             fault = error
         finally:
@@ -209,49 +201,50 @@ class ActiveRun:
         if over:
             return None
         self._drain_task = None
-        if self._effects.only_held:
-            # Not for long: it is evicted, and goes on from its journal when a person answers.
-            self._hold = self._performer.holding.begin(partial(self._post, self._evict))
+        if self._effects.all_wait:
+            # Kept in memory for a while; afterwards the journal resumes it when a person answers.
+            self._eviction = self._performer.holding.begin(partial(self._post, self._evict))
         return self._effects.take()
 
     async def _end(self, fault: Exception | None) -> None:
-        """Let go of everything: what others do with the run is not waited for."""
-        self._hold_no_longer()
+        """Drop all effects, and fail or notify everything that waits for the run here."""
+        if self._eviction is not None:
+            self._cancel_eviction()
         try:
             await self._effects.drop()
         finally:
             self._drain_task = None
             self._inbox.fail_waiters(fault or RunError("the host was closed; nothing was written"))
-            self._tell_watchers()
+            self._notify_waiters()
             self._on_left(self, fault)
 
     async def _evict(self) -> None:
-        if self._effects.only_held:  # An answer may have come in the same moment.
+        if self._effects.all_wait:  # An answer may have arrived in the same moment.
             await self._effects.drop()
 
-    def _hold_no_longer(self) -> None:
-        hold, self._hold = self._hold, None
-        if hold is not None:
-            self._performer.holding.end(hold)
+    def _cancel_eviction(self) -> None:
+        eviction, self._eviction = self._eviction, None
+        if eviction is not None:
+            self._performer.holding.end(eviction)
 
-    def _tell_watchers(self) -> None:
-        watchers, self._watchers = self._watchers, []
-        for watcher in watchers:
-            if not watcher.done():
-                watcher.set_result(None)
+    def _notify_waiters(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     async def _write_result(self, new: NewEvents) -> None:
-        """Write what came of an effect. What cannot be written at all ends the run, explained."""
+        """Write the result of an effect; one that cannot be stored ends the run with the reason."""
         try:
             await self._write(new)
         except (StoreConflict, RunError):
             raise
-        except Exception as error:  # whatever it is, a result must not be asked for again for ever
+        except Exception as error:  # else the effect would be repeated for ever
             if isinstance(error, PortError) and error.retryable:
                 raise
-            reason = f"what came of {new[-1].actor} cannot be kept: {error}"
+            reason = f"the result of {new[-1].actor} could not be stored: {error}"
             last = last_event(self._writer.workflow.compiled, "failed", reason)
-            if self._writer.state.ending is not None:  # What is done before the end cannot be kept.
+            if self._writer.state.ending is not None:  # The end itself cannot be prepared.
                 last = RunEnded("failed", reason)
             await self._write((NewEvent("engine", last),))
 
@@ -261,29 +254,33 @@ class ActiveRun:
             await self._follow(decision)
             return [] if decision is None else decision.events
         finally:  # Another process may have answered what is asked here.
-            await self._effects.drop_strangers(self._writer.state)
+            await self._effects.drop_answered_elsewhere(self._writer.state)
 
     async def _begin_with(self, written: Batch, state: State) -> None:
         await self._writer.begin(written, state)
-        self.take_up()
+        self.start_pending_effects()
 
     async def _catch_up(self) -> None:
         if await self._writer.catch_up():
-            await self._effects.drop_strangers(self._writer.state)
+            await self._effects.drop_answered_elsewhere(self._writer.state)
 
     async def _start_pending(self) -> None:
         if self._inbox.results:
-            self._post(self._start_pending)  # What seems to be missing may be among these results.
+            self._post(
+                self._start_pending
+            )  # Effects that seem to be missing may be among these results.
             return
-        # It may have been worked on, here or elsewhere, between its loading and this moment.
-        decision = await self._writer.go_on()
-        await self._effects.drop_strangers(self._writer.state)
+        # Another process may have worked on it since it was loaded.
+        decision = await self._writer.continue_run()
+        await self._effects.drop_answered_elsewhere(self._writer.state)
         if decision is not None:
-            missing = [it for it in decision.effects if _name(it) not in self._effects]
+            missing = [
+                effect for effect in decision.effects if effect_id(effect) not in self._effects
+            ]
             await self._follow(decision._replace(effects=missing))
 
     async def _follow(self, decision: Decision | None) -> None:
-        """Begin the effects of what was written, and break off those that are wanted no more."""
+        """Start the effects that a decision asks for, and drop those that no turn waits for."""
         if decision is None:
             return
         if decision.events:
@@ -293,33 +290,33 @@ class ActiveRun:
             self._start(command, decision.assemblies)
 
     def _start(self, command: Command, assemblies: dict[int, Assembly]) -> None:
-        # A tool that has given up its question may be at work or done: it is not called again.
+        # A tool that stopped waiting for its answer may be running or done: it is not called again.
         if isinstance(command, CallTool) and (
             self._effects.answer(command) or self._is_called(command)
         ):
             return
         work = self._performer.perform(self, command, assemblies.get(command.seq))
-        self._begin(Effect(_name(command), command, work))
+        self._begin(Effect(effect_id(command), command, work))
 
     def _is_called(self, command: CallTool) -> bool:
-        """Tell whether a tool is at work, or what came of it waits to be taken in."""
+        """Tell whether a tool is running, or its result waits in the inbox."""
         results = self._inbox.results
         return command.id in self._effects or any(it[-1].cause == command.seq for it in results)
 
     def _begin(self, effect: Effect) -> None:
-        """Have an effect performed: the first by the task that takes in now, when it has."""
+        """Perform an effect: the first one in the current task, others in tasks of their own."""
         if not self._effects.keep(effect):
-            self._effects.begun(effect, asyncio.create_task(self._go_on(effect)))
+            self._effects.begun(effect, asyncio.create_task(self._run_effects(effect)))
 
 
-def _name(command: Command) -> str:
-    """Return what an effect is called among those of its run: tools are named by their call."""
+def effect_id(command: Command) -> str:
+    """Return the name of an effect within its run; that of a tool is its call."""
     if isinstance(command, CallTool):
         return command.id
     return f"{type(command).__name__}:{command[0]}:{command.seq}"
 
 
 def _report(run: str, error: Exception) -> None:
-    """Say that a run is given up; where from is told of what nothing has explained."""
+    """Log why this process stops working on a run, with the traceback of an unexpected error."""
     explained = isinstance(error, RunError) and error.__cause__ is None
-    _log.error("run %s is given up for now: %s", run, error, exc_info=not explained)
+    _log.error("stopped working on run %s: %s", run, error, exc_info=not explained)

@@ -30,7 +30,7 @@ class DueWatch:
         self._closed = False
         #: Until when the task waits; None while it looks. It has done so, or has ended, if set.
         self._waits: int | None = None
-        self._rests = asyncio.Event()
+        self._is_waiting = asyncio.Event()
         #: What went wrong: when each is tried again, and the pause after that.
         self._later: dict[DueRow, tuple[int, int]] = {}
 
@@ -44,7 +44,7 @@ class DueWatch:
         if due is not None and (self._waits is None or due < self._waits):
             self._news.set()
         if not self._closed and (self._task is None or self._task.done()):
-            self._rests.clear()
+            self._is_waiting.clear()
             self._task = asyncio.create_task(self._watch())
 
     @property
@@ -54,12 +54,12 @@ class DueWatch:
             return False
         return self._waits is None or self._news.is_set() or self._waits <= self._clock.now()
 
-    async def settled(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Return when nothing is due now."""
         while self.busy:
             self._news.set()
             await asyncio.sleep(0)
-            await self._rests.wait()
+            await self._is_waiting.wait()
 
     async def close(self) -> None:
         """Stop waiting, for good: nothing could be written that is found now."""
@@ -79,7 +79,7 @@ class DueWatch:
                 elif not self._news.is_set():
                     return
         finally:
-            self._rests.set()
+            self._is_waiting.set()
 
     async def _next(self) -> int | None:
         """Let happen what is due now, and return when to look again."""
@@ -118,7 +118,7 @@ class DueWatch:
     async def _until(self, at: int) -> None:
         """Return at a time, or sooner when there is news."""
         self._waits = at
-        self._rests.set()
+        self._is_waiting.set()
         waits = (
             asyncio.ensure_future(self._clock.sleep_until(at)),
             asyncio.ensure_future(self._news.wait()),
@@ -126,7 +126,7 @@ class DueWatch:
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._rests.clear()
+            self._is_waiting.clear()
             self._waits = None
             for wait in waits:
                 wait.cancel()

@@ -1,11 +1,11 @@
-"""The effects of a run that are under way, and the inbox of results and signals."""
+"""The effects of a run that are under way, its inbox, and how many runs work or wait at once."""
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from weft.context.user_code import user_code
 from weft.engine.commands import CallModel, CallTool, Fetch, WriteDocument
@@ -51,13 +51,13 @@ class Effects:
         return name in self._begun or (self._next is not None and self._next.name == name)
 
     @property
-    def held(self) -> bool:
-        """Whether tools are kept here while they wait for a person, whom others may answer."""
+    def has_waiting_tools(self) -> bool:
+        """Whether tools wait here for a person; the answer may arrive in another process."""
         return bool(self._asking)
 
     @property
-    def only_held(self) -> bool:
-        """Whether there is nothing but tools that wait for a person."""
+    def all_wait(self) -> bool:
+        """Whether every effect is a tool that waits for a person."""
         return (
             self._next is None and bool(self._begun) and self._begun.keys() <= self._asking.keys()
         )
@@ -81,19 +81,19 @@ class Effects:
         self._begun[effect.name] = effect, task
 
     async def perform(self, effect: Effect) -> NewEvents | Broken | None:
-        """Perform an effect and return what came of it; None if it was dropped meanwhile."""
-        came: NewEvents | Broken
+        """Perform an effect and return what result of it; None if it was dropped meanwhile."""
+        result: NewEvents | Broken
         try:
             with user_code:
-                came = await effect.work
+                result = await effect.work
         except Exception as error:  # noqa: BLE001 - it is told to whoever waits for the run
-            came = Broken(error)
+            result = Broken(error)
         except asyncio.CancelledError:
             if effect.name not in self._begun:
                 raise
-            came = Broken(None)
+            result = Broken(None)
         # No effect any more once its result is there: a run with nothing else to do may leave then.
-        return came if self._begun.pop(effect.name, None) else None
+        return result if self._begun.pop(effect.name, None) else None
 
     def answer(self, command: CallTool) -> bool:
         """Give the newest answer to the tool that waits for it here; tell whether there is one."""
@@ -120,14 +120,14 @@ class Effects:
             effect.work.close()
         await self._drop(list(self._begun))
 
-    async def drop_strangers(self, state: State) -> None:
+    async def drop_answered_elsewhere(self, state: State) -> None:
         """Break off the tools whose questions others have answered: they call them anew."""
         if self._asking:
             gone = [call for call, (number, _) in self._asking.items() if _has(state, call, number)]
             await self._drop([call for call in gone if call in self._begun])
 
     async def drop_unwanted(self, state: State) -> None:
-        """Break off what no turn waits for any more: another came first, or the time is over."""
+        """Break off what no turn waits for any more: another result first, or the time is over."""
         kept = self._next
         if kept is not None and not _is_wanted(kept.command, state):
             self._next = None
@@ -181,7 +181,7 @@ class Delivery:
     done: asyncio.Future[Any] | None = None
 
     async def perform(self) -> None:
-        """Do it, and tell whoever waits for it what came of it."""
+        """Do it, and tell whoever waits for it what result of it."""
         done = self.done
         try:
             result = await self.work()
@@ -207,22 +207,19 @@ Item: TypeAlias = Delivery | NewEvents | Broken
 
 
 class Inbox:
-    """Results and deliveries, in the order they came."""
+    """Results and deliveries, in the order they result."""
 
     def __init__(self, write: Callable[[NewEvents], Awaitable[None]]) -> None:
         self._write = write
-        self._items: deque[Item] = deque()
-
-    def __bool__(self) -> bool:
-        return bool(self._items)
+        self.items: deque[Item] = deque()
 
     def put(self, item: Item) -> None:
         """Let something wait to be taken in."""
-        self._items.append(item)
+        self.items.append(item)
 
     def take(self) -> Delivery:
         """Return the first that waits, as something to be done."""
-        item = self._items.popleft()
+        item = self.items.popleft()
         if isinstance(item, Delivery):
             return item
         if isinstance(item, Broken):
@@ -232,11 +229,11 @@ class Inbox:
     @property
     def results(self) -> list[NewEvents]:
         """The results that wait."""
-        return [it for it in self._items if isinstance(it, tuple)]
+        return [it for it in self.items if isinstance(it, tuple)]
 
     def fail_waiters(self, fault: Exception) -> None:
         """Take nothing in any more, and tell everybody who waits for it."""
-        while self._items:
+        while self.items:
             self.take().fail(fault)
 
 
@@ -244,3 +241,66 @@ async def _raise(fault: Exception | None) -> None:
     if isinstance(fault, RunError):
         raise fault
     raise RunError(f"an effect ended without a result: {fault or 'cancelled'}") from fault
+
+
+#: Few enough that a round is over soon, and many enough that what they write shares a transaction.
+AT_ONCE: Final = 64
+
+
+class Pace:
+    """Lets a few runs go on in each round of the event loop, in the order they result.
+
+    A round does one thing for everybody. If a thousand replies come together and all may go on,
+    the first request is not sent before the last run has decided; if a few may, the models of the
+    first are at work while the others decide.
+    """
+
+    def __init__(self) -> None:
+        #: How many have gone on in this round; while there are any, the next round is announced.
+        self._gone = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def turn(self) -> None:
+        """Return when whoever asks may go on: at once, unless many have done so in this round."""
+        loop = asyncio.get_running_loop()
+        if not self._gone:
+            loop.call_soon(self._next_round)
+        if self._gone < AT_ONCE:
+            self._gone += 1
+            return
+        turn: asyncio.Future[None] = loop.create_future()
+        self._waiting.append(turn)
+        await turn
+
+    def _next_round(self) -> None:
+        self._gone = min(AT_ONCE, len(self._waiting))
+        if self._gone:
+            asyncio.get_running_loop().call_soon(self._next_round)
+        for _ in range(self._gone):
+            turn = self._waiting.popleft()
+            if not turn.done():  # Whoever waited for it was cancelled.
+                turn.set_result(None)
+
+
+HOLD_SECONDS: Final = 300.0
+MOST_HELD: Final = 500
+
+
+@dataclass
+class Holding:
+    """The runs of a host that are held; more than the most are let go at once."""
+
+    seconds: float = HOLD_SECONDS
+    most: int = MOST_HELD
+    _held: int = 0
+
+    def begin(self, let_go: Callable[[], None]) -> asyncio.TimerHandle:
+        """Hold one more run, and have it let go when its time is over."""
+        self._held += 1
+        seconds = self.seconds if self._held <= self.most else 0
+        return asyncio.get_running_loop().call_later(seconds, let_go)
+
+    def end(self, timer: asyncio.TimerHandle) -> None:
+        """Hold a run no longer: something is to be done for it, or it was let go."""
+        self._held -= 1
+        timer.cancel()

@@ -63,6 +63,8 @@ class RunWriter:
 
         Whoever works on runs becomes the owner of one when there is something to do for it here.
         """
+        #: The tenant and the run.
+        self.key: Final[RunKey] = (scope.app, state.run)
         self.scope = scope
         self.workflow = workflow
         self.state = state
@@ -73,11 +75,6 @@ class RunWriter:
         self._batches = batches
         self._owner = batches.owner if owner is None else owner
         self._works = works
-
-    @property
-    def key(self) -> RunKey:
-        """The run and its tenant."""
-        return self.scope.app, self.state.run
 
     async def write(
         self, new: tuple[NewEvent, ...], check: CallCheck | None = None
@@ -90,7 +87,7 @@ class RunWriter:
         check = check or partial(is_expected, compiled, turn=last.turn, data=last.data)
         return await self._write(lambda: (new, ()), check)
 
-    async def go_on(self) -> Decision | None:
+    async def continue_run(self) -> Decision | None:
         """Return what is still to be done for the run, after writing what that takes."""
         await self.catch_up()
         self._own()
