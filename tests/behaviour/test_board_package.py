@@ -134,7 +134,7 @@ def test_code_and_files_say_the_same(tmp_path):
 
 def test_every_method_of_the_builder_is_in_it():
     said = {name for name in vars(AgentBuilder) if not name.startswith("_")}
-    others = {"declared", "declared_agent", "tools", "name", "agent"}
+    others = {"contents", "declared", "declared_agent", "tools", "name", "agent"}
     source = everything.__code__.co_names
     assert said - others - set(source) == {"with_context_filter"}  # A word for with_context.
 
