@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from support.page_play import DOCS, read_pages
+from weft.cli.commands.table import COMMANDS
 from weft.spec.condition_parser import parse_condition
 
 README = (DOCS.parent / "README.md").read_text(encoding="utf-8")
@@ -36,6 +37,19 @@ def test_python_examples_run(heading, output):
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(output)
+
+
+def test_every_command_of_the_readme_exists():
+    blocks = re.findall(r"\n\n```\n(.*?)\n```", README, re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith("weft ")]
+    groups = {command.name: {part.name for part in command.parts} for command in COMMANDS}
+    for line in lines:
+        name, *words = line.removeprefix("weft ").split()
+        assert name in groups, line
+        if groups[name]:
+            also = line.partition("also: ")[2].partition(";")[0]
+            assert {words[0], *filter(None, also.split(", "))} <= groups[name], line
+    assert {line.split()[1] for line in lines} | {"plan", "emit"} == groups.keys()
 
 
 def test_the_choice_is_the_first_section_after_the_start():
