@@ -78,13 +78,13 @@ def reviewed(tmp_path, **changes):
     tmp_path.mkdir()
     write_package(folder, spec, {})
     found = review_package(read_package(folder))
-    return {it.code: it for it in found if it.code.startswith(("TOOL", "VAR012"))}
+    return {it.code: it for it in found if it.code.startswith(("TOOL", "NAME003"))}
 
 
 def test_the_checker_knows_the_tools_that_come_with_weft(tmp_path):
     assert reviewed(tmp_path / "right") == {}, "and all that the agent may read is read"
     (wrong,) = reviewed(tmp_path / "wrong", function="context_sumary").values()
-    assert (wrong.code, wrong.severity) == ("TOOL002", "error")
+    assert (wrong.code, wrong.severity) == ("CODE002", "error")
     assert wrong.message == "no tool context_sumary comes with Weft"
     assert wrong.hint == ('did you mean "context_summary"?',)
     (other,) = reviewed(tmp_path / "other", function="launch").values()
@@ -95,7 +95,7 @@ def test_a_tool_that_does_not_come_with_weft_is_not_linked():
     with pytest.raises(LinkError) as refused:
         play(declared({}, tools=[{**DIGEST, "function": "context_sumary"}]), ScriptedModel([]))
     (finding,) = refused.value.findings
-    assert finding.code == "TOOL002"
+    assert finding.code == "CODE002"
     assert finding.hint == ("did you mean context_summary?",)
 
 

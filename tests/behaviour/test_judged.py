@@ -109,7 +109,7 @@ def findings(spec):
 @pytest.mark.parametrize("enabled", [True, False])
 def test_it_is_off_unless_llm_conditions_says_so(enabled):
     spec = judging(TO_B, orchestrator={"llm_conditions": enabled})
-    assert ("HAND014" in findings(spec)) is not enabled
+    assert ("COND006" in findings(spec)) is not enabled
 
 
 @pytest.mark.parametrize(

@@ -285,7 +285,7 @@ def test_select_and_ignore(weft, misspelt, warned, words: list[str], codes: list
     ("typed", "hint"),
     [
         ("SCHMA", "did you mean SCHEMA?"),
-        ("HAND1", "did you mean HAND001?"),
+        ("NAME1", "did you mean NAME001?"),
         ("", "list all codes: weft explain"),
     ],
 )

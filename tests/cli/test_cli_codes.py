@@ -65,8 +65,8 @@ def test_explain_as_json(weft):
     [
         ("SCHEMA08", "SCHEMA008"),
         ("SHEMA", "SCHEMA"),
-        ("HAND01", "HAND001 or HAND010"),
-        ("hand1", "HAND001"),
+        ("HAND01", "HAND010"),
+        ("name1", "NAME001"),
         ("HADN7", "HAND007"),
         ("SCHEMA999999999999", max(it.code for it in FAMILIES["SCHEMA"])),
         ("CLI" + "9" * 5000, "CLI070"),

@@ -30,7 +30,7 @@ GENERATOR = "tests/unit/generator/test"
 HELPERS = {
     "tests/unit/engine/test_routing.py::test_other_agents_rules_do_not_apply": ("source_agent",),
     "tests/unit/engine/test_routing.py::test_first_true_rule_wins": ("target_agent", "condition"),
-    "tests/findings/rules/handoffs.yaml::HAND001 unknown target": ("agent_name",),
+    "tests/findings/rules/handoffs.yaml::NAME001 unknown target": ("agent_name",),
     "tests/unit/diagrams/test_mermaid.py::test_a_graph_is_a_flowchart": ("agent_type",),
     "tests/unit/packages/test_seed_examples.py::test_pattern_legend_is_enforced": ("pattern_name",),
     # Plans of the Generator: helpers write the fields, and cut module names into purposes.

@@ -119,7 +119,7 @@ def long_enough(content, values):
     missing = package(
         flag(**{**trigger, "function": "tools.judging:absent"}), **{"tools/judging.py": code}
     )
-    assert [code for code, _ in errors(tmp_path, missing)] == ["VAR016"]
+    assert [code for code, _ in errors(tmp_path, missing)] == ["CODE002"]
 
 
 def test_new_triggers_remain_deterministic(tmp_path):
@@ -169,7 +169,7 @@ def test_database_is_descriptive_persisted_and_not_for_branching(tmp_path):
     again = play(tmp_path, package(definitions), ["Hi."])
     assert again.values["plan"] == "gold", "it outlives runs"
     assert [code for code, _ in errors(tmp_path, package(definitions, handoffs=rules))] == [
-        "HAND004"
+        "COND004"
     ]
 
 
@@ -300,7 +300,7 @@ def weigh(context_variables) -> str:
     rules = handoffs(("Talker", "terminate", "large"), ("Talker", "user"))
     direct = handoffs(("Talker", "terminate", "revenue > 1000"), ("Talker", "user"))
     files = package(definitions, handoffs=rules, **desk("weigh", agent="Talker", code=code))
-    assert [code for code, _ in errors(tmp_path, {**files, "handoffs": direct})] == ["HAND004"]
+    assert [code for code, _ in errors(tmp_path, {**files, "handoffs": direct})] == ["COND004"]
     stored = [("Concepts", "autogen_ai_agents", {"Revenue": 5000})]
     played = play(tmp_path, files, [call("weigh"), "So."], documents=stored)
     assert played.ways == [("Talker", "terminate")]

@@ -177,7 +177,7 @@ def test_values_are_injected_into_the_instructions_and_nowhere_else(tmp_path):
 def test_an_undeclared_template_name_is_a_finding(tmp_path):
     """Lines 408-410: the author decides, and a name that is not shown is refused."""
     files = prompted("It is {stage} for {tier}.", STAGE, ["stage"])
-    assert [code for code, _ in errors(tmp_path, files)] == ["EXPO001"]
+    assert [code for code, _ in errors(tmp_path, files)] == ["NAME001"]
 
 
 def test_a_summary_tool_returns_a_digest_instead_of_everything(tmp_path):

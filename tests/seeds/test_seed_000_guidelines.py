@@ -247,7 +247,7 @@ def test_a_static_variable_is_not_sourced_from_elsewhere_nor_changed(tmp_path):
 def test_names_are_lower_snake_case(tmp_path):
     """Line 372: another spelling runs, with a warning."""
     files = {**adding(), "context_variables": variables({"ProductTier": static("beta")})}
-    said = [it for it in findings(tmp_path, files) if it.code == "NAME002"]
+    said = [it for it in findings(tmp_path, files) if it.code == "NAME004"]
     assert [it.severity for it in said] == ["warning"]
     assert play(tmp_path, files, ["Hi."]).values["ProductTier"] == "beta"
 
@@ -258,7 +258,7 @@ def test_a_branch_uses_a_derived_flag_instead_of_a_static_value(tmp_path):
     files["handoffs"] = handoffs(
         ("MyAgent", "terminate", "product_tier == 'beta'"), ("MyAgent", "user")
     )
-    assert [code for code, _ in errors(tmp_path, files)] == ["HAND004"]
+    assert [code for code, _ in errors(tmp_path, files)] == ["COND004"]
     flag = adding(verbatim.APPROVAL_RECEIVED, agent="InterviewAgent")
     flag["handoffs"] = handoffs(
         ("InterviewAgent", "terminate", "approval_received"), ("InterviewAgent", "user")

@@ -138,8 +138,8 @@ def test_database_values_are_not_for_branching_unless_boolean_or_a_tight_enum(tm
     said = [it for it in findings(tmp_path, files) if it.severity == "error"]
     assert [(it.code, it.message) for it in said] == [
         (
-            "HAND004",
-            "the rule Talker -> terminate depends on paying, which may not decide a handoff",
+            "COND004",
+            "the condition of Talker -> terminate tests paying, which must not decide handoffs",
         )
     ]
     meant = package({"paying": {**paying, "routing": True}}, handoffs=rules)
@@ -187,9 +187,9 @@ def test_only_the_necessary_flags_are_declared(tmp_path):
         "idle": environment("IDLE", default=False),
     }
     rules = handoffs(("Talker", "terminate", "selling"), ("Talker", "user"))
-    said = [it for it in findings(tmp_path, package(flags, handoffs=rules)) if it.code == "VAR012"]
+    said = [it for it in findings(tmp_path, package(flags, handoffs=rules)) if it.code == "NAME003"]
     assert [(it.severity, it.message.split(":")[0]) for it in said] == [
-        ("warning", "nothing reads idle")
+        ("warning", "the variable idle is never used")
     ]
 
 
@@ -286,7 +286,7 @@ def test_static_values_are_not_used_for_branching(tmp_path):
     """Lines 35, 255, 373, 446."""
     rules = handoffs(("Talker", "terminate", "tier == 'beta'"), ("Talker", "user"))
     said = findings(tmp_path, package({"tier": static("beta")}, handoffs=rules))
-    assert [it.code for it in said if it.severity == "error"] == ["HAND004"]
+    assert [it.code for it in said if it.severity == "error"] == ["COND004"]
 
 
 @pytest.mark.parametrize("key", ["static_variables", "declarative_variables"])

@@ -100,7 +100,7 @@ def test_the_two_flags_are_seeded_from_the_environment_unless_in_production(tmp_
     }
     production = {**settings, "ENVIRONMENT": "production"}
     assert play(tmp_path, files, ["Hi."], environment=production).start == {}
-    assert errors(tmp_path, package({}, *flags))[0][0] == "EXPO003", "nothing is baked in"
+    assert errors(tmp_path, package({}, *flags))[0][0] == "NAME001", "nothing is baked in"
 
 
 def test_unknown_legacy_keys_produce_a_warning_and_are_ignored(tmp_path):

@@ -69,7 +69,7 @@ def test_environment_and_derived_variables_may_appear_in_conditions(tmp_path, co
 def test_only_environment_and_derived_variables_may_appear_in_conditions(tmp_path, condition):
     """Lines 66-67, 250, 255, 446: a package that routes on others does not run."""
     files = routed(condition, profile="full")
-    assert {code for code, _ in errors(tmp_path, files)} == {"HAND004"}
+    assert {code for code, _ in errors(tmp_path, files)} == {"COND004"}
     with pytest.raises(CheckFailed):
         play(tmp_path, files, ["never asked"])
 
@@ -89,10 +89,10 @@ def test_only_environment_and_derived_variables_may_appear_in_conditions(tmp_pat
 )
 def test_conditions_are_positive_and_conjunctive_with_at_most_one_and(tmp_path, condition, told):
     """Line 251; decision d: the strict profile."""
-    said = [it for it in errors(tmp_path, routed(condition)) if it[0] == "HAND013"]
+    said = [it for it in errors(tmp_path, routed(condition)) if it[0] == "COND005"]
     assert len(said) == 1
     assert told in said[0][1]
-    assert "HAND013" not in [
+    assert "COND005" not in [
         code for code, _ in errors(tmp_path, routed(condition, profile="full"))
     ]
 
@@ -172,7 +172,7 @@ def test_database_variables_remain_fully_accessible_in_production(tmp_path):
 
 def test_a_documented_boolean_of_the_database_may_be_a_gate_in_production(tmp_path):
     """Line 262: not the sole branching input, but an intentional one."""
-    assert ("HAND004" in [it for it, _ in errors(tmp_path, routed("paying"), "production")]) is True
+    assert ("COND004" in [it for it, _ in errors(tmp_path, routed("paying"), "production")]) is True
     meant = {**DEFINITIONS, "paying": {**DEFINITIONS["paying"], "routing": True}}
     files = routed("paying", profile="full", definitions=meant)
     played = play(tmp_path, files, ["Hi.", "A plan."], documents=[OVERVIEW], environment=PRODUCTION)
@@ -218,7 +218,7 @@ def test_conditions_for_a_model_reference_variables_with_a_dollar_sign(tmp_path)
 @pytest.mark.parametrize(
     ("name", "profile", "code"),
     [
-        ("interview_done", "development", "HAND005"),
+        ("interview_done", "development", "COND002"),
         ("monetization_enabled", "production", "ENV001"),
     ],
 )

@@ -109,12 +109,13 @@ def played_design(tmp_path, **options):
 def test_the_example_is_read_and_its_undeclared_names_are_findings(tmp_path):
     """Lines 77-170, verbatim."""
     said = errors(tmp_path, {**design(verbatim.FOUR_KINDS), "tools/plan.py": QUIET})
-    assert {code for code, _ in said} == {"EXPO003", "VAR029"}
-    assert [message.split('"')[1] for code, message in said if code == "EXPO003"] == [
+    assert {code for code, _ in said} == {"NAME001"}
+    assert [message.split('"')[1] for _, message in said] == [
         "action_plan",
         "action_plan",
         "mermaid_sequence_diagram",
         "mermaid_diagram_ready",
+        "action_plan",
     ]
 
 
@@ -226,4 +227,4 @@ def test_an_agent_in_the_lists_that_does_not_exist_is_a_finding(tmp_path):
     """Line 177: a template is built for agents of the workflow only."""
     shown = variables({"tier": static("beta")}, {"Talker": ["tier"], "Walker": ["tier"]})
     files = {"agents": agents("Talker"), "context_variables": shown}
-    assert [code for code, _ in errors(tmp_path, files)] == ["BIND002"]
+    assert [code for code, _ in errors(tmp_path, files)] == ["NAME001"]

@@ -168,7 +168,7 @@ def test_the_agent_is_the_one_that_the_workflow_names(tmp_path):
     played = play(tmp_path, onboarding(handoffs=rules), ["Hello.", "TERMINATE"])
     assert played.sets("interview_complete") == []
     nobody = onboarding(listing(complete(says("Interviewer", "TERMINATE"))))
-    assert [code for code, _ in errors(tmp_path, nobody)] == ["VAR007"]
+    assert [code for code, _ in errors(tmp_path, nobody)] == ["NAME001"]
 
 
 @pytest.mark.parametrize("said", ["terminate", " TERMINATE", "TERMINATE\n", "TERMINATE."])

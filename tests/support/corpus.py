@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import yaml
 
-from weft.check.run import RULES
+from weft.check.run import find_hits
 from weft.check.subject import Hit, Subject
 from weft.findings import AppendItem, Edit, RenameKey, SetValue
 from weft.spec.workflow import WorkflowSpec
@@ -85,10 +85,8 @@ def subject_of(data: Mapping[str, Any]) -> Subject:
 
 def findings_of(case: RuleCase) -> list[str]:
     """Return the findings of a case, one line each."""
-    subject = subject_of(case.data)
-    found = [
-        (rule.code, hit) for rule in RULES if rule.code in case.codes for hit in rule.check(subject)
-    ]
+    hits, _ = find_hits(subject_of(case.data))
+    found = [(rule.code, hit) for rule, those in hits if rule.code in case.codes for hit in those]
     return [shown(code, hit) for code, hit in sorted(found, key=lambda it: it[0])]
 
 
@@ -132,12 +130,27 @@ def update(file: Path) -> None:
     content = read_corpus(file)
     for case, entry in cases_in(content):
         found = findings_of(case)
-        assert entry or not found, f"{file.stem}: {case.name} is not clean: {found}"
-        if found:
+        if entry:
             entry["finds"] = found
-        else:
-            entry.pop("finds", None)
+        elif found:
+            _move_to_variants(content, case, found)
+    for entry in (*content["cases"], *(it for case in content["cases"] for it in _variants(case))):
+        if not entry["finds"]:
+            del entry["finds"]
     write_corpus(file, content["base"], content["cases"])
+
+
+def _variants(case: dict[str, Any]) -> list[dict[str, Any]]:
+    return case.get("variants", [])
+
+
+def _move_to_variants(content: dict[str, Any], case: RuleCase, found: list[str]) -> None:
+    """Move a change that was clean to the variants, which have findings."""
+    name, _, number = case.name.rpartition(", clean ")
+    entry = next(it for it in content["cases"] if it["case"] == name)
+    change = entry["clean"][int(number) - 1]
+    entry.setdefault("variants", []).append({"but": change, "finds": found})
+    entry["clean"][int(number) - 1] = None
 
 
 def write_corpus(file: Path, base: dict[str, Any], cases: list[dict[str, Any]]) -> None:
@@ -146,8 +159,9 @@ def write_corpus(file: Path, base: dict[str, Any], cases: list[dict[str, Any]]) 
         for key in entry.keys() & {"given", "but"}:
             entry[key] = _flow(entry[key])
     for case in cases:
-        if "clean" in case:
-            case["clean"] = [_flow(it) for it in case["clean"]]
+        clean = [_flow(change) for change in case.pop("clean", ()) if change is not None]
+        if clean:
+            case["clean"] = clean
     head = yaml.dump(
         {"base": base}, Dumper=_Dumper, sort_keys=False, width=100, default_flow_style=None
     )

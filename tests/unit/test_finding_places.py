@@ -10,7 +10,7 @@ def locate(path, *, at_key=False, offset=None):
 
 
 def place_of(hit):
-    (finding,) = findings_of("HAND001", [hit], locate)
+    (finding,) = findings_of("NAME001", [hit], locate)
     return finding.place
 
 

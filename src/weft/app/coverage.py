@@ -10,7 +10,7 @@ from weft.adapters.models.sample_moves import Move, Steering, Step, steering_alo
 from weft.adapters.models.sample_values import Places, allowed_at, found_at
 from weft.check.explore import Exploration, explore
 from weft.check.explore.ways import ways_to_end, ways_to_handoff
-from weft.check.rules.explored import is_explorable
+from weft.check.run import is_explorable
 from weft.check.subject import Subject
 from weft.engine.compile import compile_workflow
 from weft.engine.compiled import CompiledWorkflow

@@ -1,14 +1,13 @@
 """A board as the rules see it: its parts, each with its place, and what its types hold."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, cast
 
 from weft.check.answer_schema import Lost, follow
+from weft.check.declarations import PlacedCondition, parsed
 from weft.check.subject import Subject, listed_once
 from weft.check.values import is_complete
 from weft.engine.board.rules import types_of
-from weft.errors import ExpressionError
 from weft.findings import Path
 from weft.ids import OBJECT_REF
 from weft.spec.board import (
@@ -21,8 +20,6 @@ from weft.spec.board import (
     Subscription,
     Visibility,
 )
-from weft.spec.condition_parser import parse_condition
-from weft.spec.conditions import Condition
 from weft.spec.part import JsonMap
 from weft.spec.providers import (
     CompositeProvider,
@@ -158,22 +155,12 @@ def _of_providers(subject: Subject) -> Iterator[tuple[Path, str]]:
                 yield (*path, "transform", key), function
 
 
-@dataclass(frozen=True, slots=True)
-class Tested:
-    """A condition over payloads of some types: parsed, or why it cannot be."""
-
-    path: Path
-    text: str
-    types: tuple[str, ...]
-    condition: Condition | ExpressionError
-
-
 @listed_once
-def tested(subject: Subject) -> Iterator[Tested]:
+def tested(subject: Subject) -> Iterator[PlacedCondition]:
     """Yield the conditions over payloads; what names a function is none."""
     for path, text, types in _texts(subject):
         if not OBJECT_REF.match(text):
-            yield Tested(path, text, types, parsed(text))
+            yield PlacedCondition(path, text, parsed(text), types)
 
 
 def _texts(subject: Subject) -> Iterator[tuple[Path, str, tuple[str, ...]]]:
@@ -185,13 +172,6 @@ def _texts(subject: Subject) -> Iterator[tuple[Path, str, tuple[str, ...]]]:
             yield (*path, "where"), it.where, (it.type,)
         if it.validate_:
             yield (*path, "validate"), it.validate_, (it.type,)
-
-
-def parsed(text: str) -> Condition | ExpressionError:
-    try:
-        return parse_condition(text)
-    except ExpressionError as error:
-        return error
 
 
 def known_types(subject: Subject) -> tuple[str, ...]:

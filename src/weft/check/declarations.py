@@ -8,8 +8,11 @@ from typing import Final, TypeAlias
 
 from weft.check.spelling import agent_meant
 from weft.check.subject import Subject, listed_once
+from weft.errors import ExpressionError
 from weft.findings import Json, Path
 from weft.spec.agents import Agent
+from weft.spec.condition_parser import parse_condition
+from weft.spec.conditions import Condition
 from weft.spec.templates import references
 from weft.spec.tools import AgentTool, McpServer, UiTool
 from weft.spec.triggers import (
@@ -179,3 +182,24 @@ def _is_word(pair: str) -> bool:
 def quoted_words(code: str) -> frozenset[str]:
     """Return the names that stand in quotes in a code file: those the code may ask for."""
     return frozenset(found[2] for found in _QUOTED_WORD.finditer(code))
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedCondition:
+    """A condition and its place: parsed, or why it cannot be.
+
+    `types` are the artifact types whose payloads it tests, on a board.
+    """
+
+    path: Path
+    text: str
+    condition: Condition | ExpressionError
+    types: tuple[str, ...] = ()
+
+
+def parsed(text: str, *, paths: bool = False) -> Condition | ExpressionError:
+    """Parse a condition; return the error if it is not valid."""
+    try:
+        return parse_condition(text, paths=paths)
+    except ExpressionError as error:
+        return error

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from weft.check.answer_schema import Lost
+from weft.check.declarations import PlacedCondition, parsed
 from weft.check.subject import Subject, listed_once
 from weft.check.values import variable_types
-from weft.errors import ExpressionError
 from weft.findings import Path
 from weft.spec import flow as spec
-from weft.spec.condition_parser import parse_condition
-from weft.spec.conditions import Condition
 from weft.spec.type_meaning import Models
 from weft.spec.types import ANY, DictOf, OptionalOf, Ref, Scalar, TypeExpr, UnionOf
 from weft.spec.variables import DerivedSource
@@ -135,17 +134,8 @@ def references(subject: Subject) -> Iterator[tuple[Path, str]]:
             yield (*path, "context", "assembler"), step.context.assembler
 
 
-@dataclass(frozen=True, slots=True)
-class Tested:
-    """A condition over the state: parsed, or why it cannot be."""
-
-    path: Path
-    text: str
-    condition: Condition | ExpressionError
-
-
 @listed_once
-def tested(subject: Subject) -> Iterator[Tested]:
+def tested(subject: Subject) -> Iterator[PlacedCondition]:
     for it in placed_parts(subject):
         match it.part:
             case spec.Branch(on=text):
@@ -159,11 +149,8 @@ def tested(subject: Subject) -> Iterator[Tested]:
                 pass
 
 
-def _tested(path: Path, text: str) -> Tested:
-    try:
-        return Tested(path, text, parse_condition(text, paths=True))
-    except ExpressionError as error:
-        return Tested(path, text, error)
+def _tested(path: Path, text: str) -> PlacedCondition:
+    return PlacedCondition(path, text, parsed(text, paths=True))
 
 
 def texts(subject: Subject) -> Iterator[tuple[Path, str]]:
@@ -182,15 +169,6 @@ def texts(subject: Subject) -> Iterator[tuple[Path, str]]:
 def state_fields(subject: Subject) -> tuple[str, ...]:
     """Return the fields of the state: what steps may set."""
     return tuple(name for name, _ in subject.sources(DerivedSource))
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """Where a dotted name leaves the state: the step, its offset, and the names there are."""
-
-    step: str
-    offset: int
-    known: tuple[str, ...]
 
 
 def type_at(subject: Subject, name: str) -> TypeExpr | Lost:

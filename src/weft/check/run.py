@@ -1,35 +1,36 @@
 """Running the rules: a subject in, findings out, each at its place."""
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Final, Protocol
 
 from weft.catalogue import CATALOGUE
-from weft.check.subject import CheckRule, Hit, Subject, rules_of
+from weft.check.rules import explored
+from weft.check.subject import CheckRule, Hit, Mode, Subject, rules_of
 from weft.findings import Finding, Path, Place
+from weft.spec.workflow import WorkflowSpec
 
 #: The modules with rules, `weft.check.rules.<name>`.
 _MODULES: Final = (
-    "auto", "bind", "board", "board_waiting", "conditions", "environment", "explored", "exposure",
-    "flow", "flow_state", "groups", "handoffs", "hooks", "names", "outputs",
-    "secrets", "servers", "sources", "start", "states", "tools", "triggers", "ui", "usage",
-    "variables", "writes",
+    "bindings", "board", "board_waiting", "code", "conditions", "environment", "explored",
+    "exposure", "flow", "flow_state", "handoffs", "names", "outputs", "references", "secrets",
+    "sources", "start", "states", "tools", "triggers", "ui", "usage", "variables", "writes",
 )  # fmt: skip
 
 RULES: Final[tuple[CheckRule, ...]] = rules_of(
     *(import_module(f"weft.check.rules.{name}") for name in _MODULES)
 )
+_EXPLORED: Final = frozenset(map(id, rules_of(explored)))
 
-#: Rules about what boards and flows do not have, beside those about handoffs: fixed targets,
-#: groups, replies that call tools. BOARD001 and FLOW001 speak where it is declared all the same.
-#: And fields of artifacts may be called like variables, which agents are not shown then.
-_OF_CONVERSATIONS: Final = frozenset(
-    {"EXPO004", "EXPO005", "NAME008", "NAME010", "TOOL008", "TOOL009", "TOOL012"}
-)
-#: Replies on a board are artifacts.
-_NOT_OF_BOARDS: Final = _OF_CONVERSATIONS | {"BIND007"}
+#: Errors that keep a workflow from being explored, or say already why something never happens.
+_BLOCKING: Final = frozenset(
+    {"NAME001", "NAME002", "NAME004", "NAME006", "COND001", "COND002", "COND003", "CODE002",
+     "CODE004", "BIND004", "BIND005", "BIND007", "OUT005", "TOOL009", "VAR002", "VAR003", "VAR004",
+     "VAR008", "STATE001", "HAND017"}
+)  # fmt: skip
 
+_EXPLORED_PARTS: Final = frozenset(explored.READS)
 
 #: Says that there are no agents.
 NO_AGENTS: Final = "BIND011"
@@ -48,35 +49,82 @@ def nowhere(path: Path, *, at_key: bool = False, offset: int | None = None) -> P
     return Place(".".join(str(step) for step in path))
 
 
-def check(
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """The findings of a workflow, and whether the runs of a conversation were explored."""
+
+    findings: tuple[Finding, ...]
+    explored: bool
+
+
+def examine(
     subject: Subject, *, locate: Locate = nowhere, broken: Collection[str] = ()
-) -> tuple[Finding, ...]:
+) -> Examination:
     """Apply every rule to a workflow.
 
     `broken` names the fields of the spec whose files could not be read.
     """
+    mode = mode_of(subject.spec)
     # Without any agent every name of one is unknown: one finding says so instead.
-    missing = {"agents"} if not subject.spec.agents and subject.spec.flow is None else set[str]()
-    readable = [
+    missing = {"agents"} if mode == "conversation" and not subject.spec.agents else set[str]()
+    rules = [
         rule
         for rule in RULES
         if rule.reads.isdisjoint(broken)
         and (rule.reads.isdisjoint(missing) or rule.code == NO_AGENTS)
-        and _applies(rule, subject)
     ]
-    return sort_findings(
-        finding
-        for rule in readable
-        for finding in findings_of(rule.code, rule.check(subject), locate)
+    hits, explored = find_hits(subject, rules)
+    findings = (
+        finding for rule, found in hits for finding in findings_of(rule.code, found, locate)
     )
+    readable = _EXPLORED_PARTS.isdisjoint({*broken, *missing})
+    return Examination(sort_findings(findings), explored and readable)
 
 
-def _applies(rule: CheckRule, subject: Subject) -> bool:
-    spec = subject.spec
-    if spec.board is None and spec.flow is None:
-        return True
-    left_out = _OF_CONVERSATIONS if spec.board is None else _NOT_OF_BOARDS
-    return not rule.code.startswith("HAND") and rule.code not in left_out
+def find_hits(
+    subject: Subject, rules: Iterable[CheckRule] = RULES
+) -> tuple[list[tuple[CheckRule, list[Hit]]], bool]:
+    """Apply rules; tell also whether exploring was possible, where there is something to explore.
+
+    Runs are explored only when nothing else is wrong that would show there a second time.
+    """
+    mode = mode_of(subject.spec)
+    plain = [rule for rule in rules if mode in rule.modes and id(rule) not in _EXPLORED]
+    hits = [(rule, list(rule.check(subject))) for rule in plain]
+    if mode != "conversation":
+        return hits, True
+    if any(_blocks(rule, found) for rule, found in hits):
+        return hits, False
+    last = [rule for rule in rules if id(rule) in _EXPLORED]
+    return [*hits, *((rule, list(rule.check(subject))) for rule in last)], True
+
+
+def _blocks(rule: CheckRule, hits: Iterable[Hit]) -> bool:
+    about = rule.code in _BLOCKING and rule.reads <= _EXPLORED_PARTS | {"flow", "board"}
+    usual = CATALOGUE[rule.code].severity
+    return about and any((hit.severity or usual) == "error" for hit in hits)
+
+
+def is_explorable(subject: Subject) -> bool:
+    """Tell whether a workflow is a conversation, and sound enough to be explored."""
+    if mode_of(subject.spec) != "conversation":
+        return False
+    blocking = [rule for rule in RULES if rule.code in _BLOCKING and id(rule) not in _EXPLORED]
+    return not any(_blocks(rule, rule.check(subject)) for rule in blocking)
+
+
+def mode_of(spec: WorkflowSpec) -> Mode:
+    """Return how the agents of a workflow work together."""
+    if spec.board is not None:
+        return "board"
+    return "conversation" if spec.flow is None else "flow"
+
+
+def check(
+    subject: Subject, *, locate: Locate = nowhere, broken: Collection[str] = ()
+) -> tuple[Finding, ...]:
+    """Apply every rule to a workflow and return what was found."""
+    return examine(subject, locate=locate, broken=broken).findings
 
 
 def findings_of(code: str, hits: Iterable[Hit], locate: Locate) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from weft.check.subject import Hit, Subject
+from weft.check.subject import Subject
 from weft.findings import Fix, Path, SetValue
 from weft.ids import nearest, slug
 
@@ -79,10 +79,3 @@ def respelling(path: Path, name: str, candidates: Iterable[str]) -> Fix | None:
     if len(same) != 1:
         return None
     return Fix(f'write "{same[0]}" for "{name}"', (SetValue(path, same[0]),))
-
-
-def unknown_name(path: Path, name: str, known: Iterable[str], message: str, *otherwise: str) -> Hit:
-    """Report a name that means nothing: with the one that was meant, or else with `otherwise`."""
-    candidates = tuple(known)
-    hint = did_you_mean(name, candidates) or otherwise
-    return Hit(path, message, hint=hint, fix=respelling(path, name, candidates))

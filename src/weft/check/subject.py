@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from graphlib import CycleError, TopologicalSorter
 from types import ModuleType
-from typing import Literal, TypeAlias, TypeVar, cast
+from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 from weft.engine.variables.trigger_index import TriggerKind, TriggerKinds
 from weft.errors import ExpressionError
@@ -101,7 +101,7 @@ class Subject:
                 try:
                     parsed[index] = parse_condition(handoff.condition)
                 except ExpressionError:
-                    continue  # HAND003 reports it
+                    continue  # COND001 reports it
         return parsed
 
     def sources(self, kind: type[_Source]) -> Iterator[tuple[str, _Source]]:
@@ -157,30 +157,42 @@ def find_cycles(graph: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, ...]]
 
 Check: TypeAlias = Callable[[Subject], Iterable[Hit]]
 
+#: How the agents of a workflow work together.
+Mode: TypeAlias = Literal["conversation", "board", "flow"]
+ALL_MODES: Final[frozenset[Mode]] = frozenset({"conversation", "board", "flow"})
+CONVERSATION: Final[frozenset[Mode]] = frozenset({"conversation"})
+
 
 @dataclass(frozen=True, slots=True)
 class CheckRule:
     """A rule of the checker, and the parts of the spec it reads.
 
-    A rule is passed over when a file it reads from could not be read: what it would say about the
-    rest would only repeat that fault in other words.
+    A rule is skipped when a file it reads from is broken: it would only repeat that error. Several
+    rules may have one code.
     """
 
     code: str
     reads: frozenset[str]
     check: Check
+    modes: frozenset[Mode] = ALL_MODES
 
 
-def rule(code: str, *reads: str) -> Callable[[Check], CheckRule]:
+def rule(
+    code: str, *reads: str, modes: frozenset[Mode] = ALL_MODES
+) -> Callable[[Check], CheckRule]:
     """Make a function a rule; `reads` names fields of WorkflowSpec, or "code"."""
 
     def bind(check: Check) -> CheckRule:
-        return CheckRule(code, frozenset(reads), check)
+        return CheckRule(code, frozenset(reads), check, modes)
 
     return bind
 
 
 def rules_of(*modules: ModuleType) -> tuple[CheckRule, ...]:
-    """Collect the rules of modules, so that none can be forgotten in a list."""
-    found = [value for module in modules for value in vars(module).values()]
-    return tuple(value for value in found if isinstance(value, CheckRule))
+    """Collect the rules of modules: functions, and tables with one rule for each row."""
+    values = [value for module in modules for value in vars(module).values()]
+    found: dict[int, CheckRule] = {}
+    for value in values:
+        rows = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
+        found |= {id(row): row for row in rows if isinstance(row, CheckRule)}
+    return tuple(found.values())

@@ -25,7 +25,7 @@ def variable_types(subject: Subject) -> dict[str, TypeExpr]:
 
 
 def is_complete(type_: TypeExpr, models: Models) -> bool:
-    """Tell whether every model a type needs is declared; OUT001 reports those that are not."""
+    """Tell whether every model a type needs is declared; NAME001 reports those that are not."""
     waiting, met = list(references(type_)), set[str]()
     while waiting:
         name = waiting.pop()

@@ -106,7 +106,7 @@ _MAX_DIGITS: Final = 9
 def nearest_code(word: str) -> str | None:
     """Return the code or family that an unknown word most likely means.
 
-    Within a family, numbers are compared, not letters: HAND01 is HAND001 or HAND010.
+    Within a family, numbers are compared, not letters: NAME01 is NAME001.
     """
     wanted = word.upper()
     letters = wanted.rstrip("0123456789")
@@ -123,25 +123,24 @@ def nearest_code(word: str) -> str | None:
 
 
 _ABOUT: Final = {
-    "SCHEMA": "Files that cannot be read, or whose content has the wrong shape.",
-    "NAME": "Names that are malformed, unknown, duplicate or unused.",
-    "COND": "Conditions that cannot be read or evaluated.",
-    "CODE": "References to Python functions that do not exist or do not fit.",
-    "TOOL": "Tools without code, or whose code does not fit.",
-    "BIND": "Disagreement between files about the agents.",
-    "HAND": "Handoffs that cannot happen as declared.",
-    "EXPO": "Prompts that refer to variables the agent cannot see.",
-    "VAR": "Variables that can never have a value as declared.",
-    "STATE": "State machines that cannot move as declared.",
-    "BOARD": "Boards: artifacts, subscriptions, and what agents are shown.",
-    "FLOW": "Flows: the order of steps, what they read and set, and who performs them.",
-    "HOOK": "Hooks without code, or whose code does not fit.",
-    "OUT": "Structured outputs that are undeclared or unused.",
-    "UI": "Requests to people that cannot be shown or answered.",
-    "ENV": "Workflows that fail where some variables are suppressed.",
-    "PACK": "Packages of a workspace that do not fit together.",
-    "LINK": "Package code that cannot be loaded, found when a run starts.",
-    "GEN": "Generated packages that may not be offered, found by simulated runs.",
+    "SCHEMA": "Files: whether they can be read, and whether their content has the right shape.",
+    "PACK": "Workspaces: workflows that require each other, and packs of workflows.",
+    "LINK": "Code and features that are missing where a run starts.",
+    "GEN": "Generated packages: what simulated runs have shown.",
+    "NAME": "Names: unknown, duplicate, unused, misspelt or reserved, wherever they are written.",
+    "COND": "Conditions of handoffs, computed variables, boards and flows.",
+    "CODE": "Functions and classes in code, wherever a declaration names them.",
+    "HAND": "Handoffs and groups of agents.",
+    "BIND": "Agents, models and extensions that a run needs.",
+    "TOOL": "Tools and tool servers.",
+    "UI": "Forms and components that people answer.",
+    "VAR": "Variables: where their values come from and what sets them.",
+    "EXPO": "Variables that agents are shown.",
+    "STATE": "Variables with transitions.",
+    "ENV": "Variables that do not exist where the workflow runs.",
+    "OUT": "Models of structured outputs.",
+    "BOARD": "Boards: artifacts, subscriptions and providers.",
+    "FLOW": "Flows: steps, branches, approvals and context.",
     "CLI": "Messages of the command line when a command fails.",
 }
 

@@ -35,7 +35,7 @@ _EXAMPLES: Final = (
     "weft init shop",
     "weft check shop",
     "weft chat HelloWorld --model sample",
-    "weft explain HAND001",
+    "weft explain NAME001",
     "weft check --help",
 )
 

@@ -147,7 +147,7 @@ def _require_same(name: str, before: tuple[object, ...], given: tuple[object, ..
     other = [part for part, old, new in zip(parts, before, given, strict=True) if old != new]
     if other:
         fact = f'two agents are called "{name}", with other {", other ".join(other)}'
-        raise refusal("NAME003", fact, "give one of them another name")
+        raise refusal("NAME002", fact, "give one of them another name")
 
 
 def _named(name: str, what: str) -> str:

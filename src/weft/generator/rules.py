@@ -7,7 +7,7 @@ alone or beside the other parts.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from weft.check.rules.variables import why_reserved
+from weft.check.rules.names import why_reserved
 from weft.generator.faults import Fault, at_most, pascal, read_part, snake, text, unique
 from weft.generator.reserved import function, no_key, service
 from weft.ids import TERMINATE, USER, join_names, slug

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from weft.check.rules.explored import blocks_exploration
 from weft.check.rules.secrets import why_not_read
-from weft.check.run import check, sort_findings
+from weft.check.run import Examination, examine, sort_findings
 from weft.check.subject import Profile, Subject
 from weft.check.workspace import WorkspaceSubject, check_workspace
 from weft.engine.variables.trigger_index import NO_KINDS, TriggerKinds
@@ -57,10 +56,21 @@ def review_package(
     profile: Profile = "development",
     kinds: TriggerKinds = NO_KINDS,
     suppressed: frozenset[str] = frozenset(),
+) -> tuple[Finding, ...]:
+    """Return all findings of one package: of reading it, and of the rules."""
+    return examine_package(package, profile=profile, kinds=kinds, suppressed=suppressed).findings
+
+
+def examine_package(
+    package: Package,
+    *,
+    profile: Profile = "development",
+    kinds: TriggerKinds = NO_KINDS,
+    suppressed: frozenset[str] = frozenset(),
     is_installed: Callable[[str], bool] | None = None,
     model_providers: frozenset[str] | None = None,
-) -> tuple[Finding, ...]:
-    """Return all there is to say about one package: what reading found and what rules say."""
+) -> Examination:
+    """Apply all rules to one package; its findings include those of reading it."""
     subject = Subject(
         spec=package.spec,
         folder=package.folder.resolve().name,
@@ -73,9 +83,9 @@ def review_package(
         is_installed=is_installed,
         model_providers=model_providers,
     )
-    said = check(subject, locate=package.locate, broken=package.broken)
-    placed = (_with_full_path(finding, package) for finding in said)
-    return sort_findings([*package.findings, *placed])
+    examined = examine(subject, locate=package.locate, broken=package.broken)
+    placed = (_with_full_path(finding, package) for finding in examined.findings)
+    return replace(examined, findings=sort_findings([*package.findings, *placed]))
 
 
 def refuse_errors(
@@ -122,7 +132,7 @@ def review(
     folders = find_packages(path)
     for folder in folders:
         package = read_package(folder)
-        found = review_package(
+        examined = examine_package(
             package,
             profile=profile,
             kinds=kinds,
@@ -130,8 +140,8 @@ def review(
             is_installed=is_installed,
             model_providers=model_providers,
         )
-        said += found
-        packages.append(_summarize(package, explored=not blocks_exploration(package.spec, found)))
+        said += examined.findings
+        packages.append(_summarize(package, explored=examined.explored))
         on_package(len(packages), len(folders))
     packs = read_packs(path)
     said += [finding for pack in packs for finding in pack.findings]

@@ -144,18 +144,18 @@ def test_every_fault_is_named(bench):
         bench.loader.load(digest_of(code), code, functions)
     found = {(it.code, str(it.place)): (it.message, it.hint[0]) for it in caught.value.findings}
     assert [(it.code, str(it.place)) for it in caught.value.findings] == [
-        ("TOOL002", "tools/sound.py"),
-        ("TOOL002", "tools/sound.py"),
-        ("TOOL002", "tools/sound.py"),
-        ("TOOL002", "tools/sound.py"),
-        ("TOOL001", "tools/soud.py"),
-        ("TOOL001", "tools/qqqqqqqq.py"),
-        ("TOOL003", "tools/typo.py:1:7"),
+        ("CODE002", "tools/sound.py"),
+        ("CODE002", "tools/sound.py"),
+        ("CODE002", "tools/sound.py"),
+        ("CODE002", "tools/sound.py"),
+        ("CODE001", "tools/soud.py"),
+        ("CODE001", "tools/qqqqqqqq.py"),
+        ("CODE003", "tools/typo.py:1:7"),
         ("LINK001", "tools/needy.py:2"),
         ("LINK001", "tools/lost.py:1"),
         ("LINK001", "tools/helper.py:3"),
         ("LINK001", "tools/quits.py:1"),
-        ("TOOL003", "tools/odd.py"),
+        ("CODE003", "tools/odd.py"),
     ]
     messages = [(it.message, it.hint[0]) for it in caught.value.findings]
     assert messages[0] == ("tools/sound.py does not define fin", "did you mean fine?")

@@ -140,6 +140,6 @@ def test_no_finding_repeats_a_secret():
         "tools": [{"tool_type": "Agent_Tool", "agent": "A", "file": "look.py", "function": "look"}],
     }
     found = check(Subject(WorkflowSpec.model_validate(spec), code={"tools/look.py": CODE}))
-    states = {f"STATE00{number}" for number in (1, 2, 3, 4, 5)}
-    assert {finding.code for finding in found} > {"VAR002", "VAR020", "VAR021", "HAND015", *states}
+    states = {f"STATE00{number}" for number in (1, 2, 3, 4)}
+    assert {finding.code for finding in found} > {"VAR002", "VAR020", "VAR021", "COND003", *states}
     assert [finding for finding in found if KEY[:12] in str(finding)] == []

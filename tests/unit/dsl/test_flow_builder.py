@@ -134,7 +134,7 @@ def test_agents_of_the_same_name_and_different_models_are_told_apart():
     critic.model = "other"
     with pytest.raises(CheckFailed) as raised:
         begun().then(Critic).then(critic, name="again").build()
-    assert {it.code for it in raised.value.findings} == {"NAME003"}
+    assert {it.code for it in raised.value.findings} == {"NAME002"}
 
 
 def test_a_declared_agent_does_a_step():
@@ -452,7 +452,7 @@ def test_a_wrong_field_is_told_with_what_was_meant():
             lambda s: s.document.scre > 3, "improve", lambda p: p.then(check)
         ).build()
     first, second = raised.value.findings
-    assert (first.code, second.code) == ("FLOW019", "FLOW019")
+    assert (first.code, second.code) == ("COND002", "COND002")
     assert first.hint == ('did you mean "kind"?',)
     assert second.hint == ('did you mean "score"?',)
 

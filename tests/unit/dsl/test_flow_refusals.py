@@ -83,17 +83,17 @@ TOPIC = Variable.model_validate({"type": "str", "source": {"type": "static", "va
             lambda: begun().then(check, lambda o: o.on_low_confidence(lambda p: p)),
         ),
         (
-            "NAME003",
+            "NAME002",
             'two agents are called "W", with other output types',
             lambda: begun().agent("W", prompt="x").agent("W", prompt="x", output_type=Draft),
         ),
         (
-            "NAME003",
+            "NAME002",
             "with other prompts, descriptions or models, other tools",
             lambda: begun().agent("W", prompt="x").agent("W", prompt="y", tools=[check]),
         ),
         (
-            "NAME003",
+            "NAME002",
             'two agents are called "Critic", with other output types',
             lambda: begun().then(critic(Draft)).then(critic(Plain), name="again"),
         ),

@@ -114,7 +114,7 @@ def test_unknown_key_does_not_hide_what_else_is_wrong(folder):
     # A misspelt key is read as what it was meant to be, so nothing is missing because of it.
     (read,) = package.spec.agents
     assert (read.prompt_sections[0].content, read.model) == (PROMPT["content"], "m:a")
-    (fault,) = [it for it in review_package(package) if it.code == "EXPO001"]
+    (fault,) = [it for it in review_package(package) if it.code == "NAME001"]
     line = (folder / "agents.json").read_text().splitlines()[fault.place.line - 1]
     assert line[(fault.place.column or 0) - 1 :].startswith("nowhere}")
 
@@ -354,4 +354,4 @@ def test_code_that_python_reads_as_it_stands_is_taken(folder, text):
     package = read_package(folder)
     assert package.code == {"tools/look.py": text.encode()}
     codes = {it.code for it in review_package(package)}
-    assert not codes & {"SCHEMA001", "TOOL002", "TOOL003"}
+    assert not codes & {"SCHEMA001", "CODE002", "CODE003"}

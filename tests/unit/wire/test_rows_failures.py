@@ -32,14 +32,14 @@ ASKED = RequestRow("r1:1:0", "r1", "local", "me", "ui", "Clerk", "approve", {}, 
 
 
 def test_a_problem_names_its_run_only_where_it_has_one():
-    finding = Finding("HAND001", "error", "no such agent", Place("handoffs.json", 3))
+    finding = Finding("NAME001", "error", "no such agent", Place("handoffs.json", 3))
     problem = Problem(
         "CLI003", "stopped", cause=("full",), hint=("make room",), findings=(finding,)
     )
     data = problem_data(problem)
     assert list(data) == ["code", "message", "cause", "hint", "findings"]
     assert (data["cause"], data["hint"]) == (["full"], ["make room"])
-    assert data["findings"][0]["code"] == "HAND001"
+    assert data["findings"][0]["code"] == "NAME001"
     assert problem_data(replace(problem, run="r1")) == {**data, "run": "r1"}
 
 

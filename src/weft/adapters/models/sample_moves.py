@@ -10,7 +10,7 @@ from weft.adapters.models.sample_values import Places, matching_text
 from weft.check.explore.domains import Questions, questions_in, samples
 from weft.check.explore.happenings import Setting
 from weft.check.explore.ways import Ways, ways_to_end
-from weft.check.rules.explored import is_explorable
+from weft.check.run import is_explorable
 from weft.check.subject import Subject
 from weft.engine.compile import compile_workflow
 from weft.engine.compiled import ActivationRules, CompiledWorkflow

@@ -27,9 +27,9 @@ from weft.spec.tools import BUILT_IN_FILE, BUILT_IN_TOOLS, INSTALLED
 NO_IMPORT: Final = "LINK001"
 NO_SCHEMA: Final = "LINK002"
 NO_OBJECT: Final = "LINK004"
-NO_FILE: Final = "TOOL001"
-NO_FUNCTION: Final = "TOOL002"
-NO_PYTHON: Final = "TOOL003"
+NO_FILE: Final = "CODE001"
+NO_FUNCTION: Final = "CODE002"
+NO_PYTHON: Final = "CODE003"
 
 #: Where a declared file stands if it is not named from the package folder on.
 _TOOLS: Final = "tools/"

@@ -1,4 +1,4 @@
-"""Family BOARD, first part: who is on the board, and which artifacts there are."""
+"""Family BOARD, first part: agents of the board, and types of artifacts."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -12,14 +12,13 @@ from weft.check.board_parts import (
     policies,
     providers,
     publications,
-    references,
     subscriptions,
 )
-from weft.check.object_references import only_in_code, unfound
-from weft.check.spelling import did_you_mean, listed, unknown_name
+from weft.check.rules.references import Reference, unknown_names
+from weft.check.spelling import listed
 from weft.check.subject import Hit, Subject, rule
 from weft.findings import Path
-from weft.ids import OUTSIDE, nearest
+from weft.ids import nearest
 from weft.spec.agents import BoardIngredient
 from weft.spec.board import TICK, BoardAgent, LabelledVisibility, ModelEngine, PrivateVisibility
 from weft.spec.part import JsonMap, Part
@@ -69,108 +68,50 @@ def changed(part: Part, names: Iterable[str], path: Path) -> Iterator[tuple[Path
             yield (*path, name), name
 
 
-@rule("BOARD002", "board", "agents")
-def agent_is_declared(subject: Subject) -> Iterator[Hit]:
-    for path, it in agents_of(subject):
-        if it.agent not in subject.agents:
-            fact = f'"{it.agent}" on the board is no agent of agents.json'
-            otherwise = f'add {{"agent_name": "{it.agent}"}} to agents.json'
-            yield unknown_name((*path, "agent"), it.agent, subject.agents, fact, otherwise)
-
-
-@rule("BOARD003", "board", "agents")
+@rule("NAME003", "board", "agents")
 def agent_takes_part(subject: Subject) -> Iterator[Hit]:
     if subject.spec.board is None:
         return
     named = [it.agent for _, it in agents_of(subject)]
-    # One that is misspelt there, which BOARD002 reports, takes part.
+    # NAME001 reports one that is misspelt there.
     meant = {nearest(name, subject.agents) for name in named if name not in subject.agents}
     for index, agent in enumerate(subject.spec.agents):
         if agent.agent_name not in named and agent.agent_name not in meant:
             yield Hit(
                 ("agents", index, "agent_name"),
-                f"{agent.agent_name} is not on the board, so nothing ever wakes it",
-                hint=("say in board.json what it consumes and publishes, or remove it",),
+                f"{agent.agent_name} is never used: it is not on the board",
+                hint=("add it to board.json, or remove it",),
+                severity="error",
             )
 
 
-@rule("BOARD004", "board")
-def agent_stands_once(subject: Subject) -> Iterator[Hit]:
-    met: set[str] = set()
-    for path, it in agents_of(subject):
-        if it.agent in met:
-            fact = f"{it.agent} is on the board twice"
-            yield Hit((*path, "agent"), fact, hint=("put both entries into one",))
-        met.add(it.agent)
-
-
-@rule("BOARD005", "board")
+@rule("NAME001", "board")
 def type_is_declared(subject: Subject) -> Iterator[Hit]:
-    known = known_types(subject)
-    for path, name, what in _named_types(subject):
-        if name not in known:
-            fact = f'{what} "{name}", which is no type of the board'
-            otherwise = "add it to the artifacts of the board"
-            yield unknown_name(path, name, known, fact, otherwise)
+    return unknown_names(subject, _named_types(subject))
 
 
-def _named_types(subject: Subject) -> Iterator[tuple[Path, str, str]]:
+def _named_types(subject: Subject) -> Iterator[Reference]:
+    """Yield the types that joins and providers name; the table has all others."""
     for path, agent, it in subscriptions(subject):
-        for index, name in enumerate(it.types):
-            yield (*path, "types", index), name, f"{agent.agent} consumes"
         if it.join and isinstance(it.join.by, dict):
             for name in it.join.by:
-                yield (*path, "join", "by", name), name, f"a join of {agent.agent} has a key for"
-    for path, agent, it in publications(subject):
-        yield (*path, "type"), it.type, f"{agent.agent} publishes"
-    yield from _types_of_providers(subject)
-
-
-def _types_of_providers(subject: Subject) -> Iterator[tuple[Path, str, str]]:
+                what = f"a join of {agent.agent} has a key for"
+                yield Reference((*path, "join", "by", name), "type", name, what)
     for path, agent, it in providers(subject):
         what = f"a provider of {agent.agent}"
         if isinstance(it, FilteredProvider | SemanticProvider):
             for index, name in enumerate(it.filters.types):
                 if name != TICK:
-                    yield (*path, "filters", "types", index), name, f"{what} looks for"
+                    place = (*path, "filters", "types", index)
+                    yield Reference(place, "type", name, f"{what} selects")
         elif isinstance(it, SummaryProvider):
             for name in it.templates:
                 if name != TICK:
-                    yield (*path, "templates", name), name, f"{what} has a template for"
+                    place = (*path, "templates", name)
+                    yield Reference(place, "type", name, f"{what} has a template for")
 
 
-@rule("BOARD006", "board", "models")
-def artifact_is_a_model(subject: Subject) -> Iterator[Hit]:
-    for index, it in enumerate(board_of(subject).artifacts):
-        if isinstance(it, str) and it not in subject.models:
-            path = ("board", "artifacts", index)
-            fact = f'the artifact "{it}" is no model of structured_outputs'
-            otherwise = "declare the model, or write an object with name and schema"
-            yield unknown_name(path, it, subject.models, fact, otherwise)
-
-
-@rule("BOARD007", "board")
-def type_stands_once(subject: Subject) -> Iterator[Hit]:
-    met: set[str] = set()
-    for index, name in enumerate(known_types(subject)):
-        path = ("board", "artifacts", index)
-        if name == TICK:
-            fact = f"{TICK} is the type of what schedules publish"
-            yield Hit(path, fact, hint=("give the type another name",))
-        elif name in met:
-            fact = f"the board has two types called {name}"
-            yield Hit(path, fact, hint=("remove one, or give it another name",))
-        met.add(name)
-    for path, agent in agents_of(subject):
-        types = [it.type for it in agent.publishes]
-        for index, name in enumerate(types):
-            if name in types[:index]:
-                fact = f"{agent.agent} publishes {name} twice"
-                hint = "put both into one; fan_out says how many artifacts there are each time"
-                yield Hit((*path, "publishes", index, "type"), fact, hint=(hint,))
-
-
-@rule("BOARD008", "board")
+@rule("NAME003", "board")
 def type_is_used(subject: Subject) -> Iterator[Hit]:
     known = known_types(subject)
     used = {name for _, _, it in subscriptions(subject) for name in it.types}
@@ -178,8 +119,8 @@ def type_is_used(subject: Subject) -> Iterator[Hit]:
     used |= {nearest(name, known) or name for name in used.difference(known)}
     for index, name in enumerate(known):
         if name not in used:
-            fact = f"nobody publishes or consumes {name}"
-            hint = "say who consumes it, or remove it from the artifacts"
+            fact = f"the artifact type {name} is never used: no agent publishes or consumes it"
+            hint = 'add a subscription for it, or remove it from "artifacts"'
             yield Hit(("board", "artifacts", index), fact, hint=(hint,))
 
 
@@ -214,53 +155,27 @@ def something_wakes_it(subject: Subject) -> Iterator[Hit]:
             yield Hit((*path, "agent"), fact, hint=(hint,))
 
 
-@rule("BOARD013", "board", "code")
-def code_is_there(subject: Subject) -> Iterator[Hit]:
-    return unfound(subject, references(subject))
+@rule("NAME001", "board")
+def agents_and_labels_exist(subject: Subject) -> Iterator[Hit]:
+    return unknown_names(subject, _named_agents(subject))
 
 
-@rule("BOARD014", "board")
-def package_has_its_code(subject: Subject) -> Iterator[Hit]:
-    return only_in_code(subject, references(subject))
-
-
-@rule("BOARD020", "board")
-def agents_named_are_there(subject: Subject) -> Iterator[Hit]:
-    known = [it.agent for _, it in agents_of(subject)]
-    for path, name, what in _named_agents(subject):
-        if name not in known and not name.startswith(OUTSIDE):
-            fact = f'{what} "{name}", which is no agent of the board'
-            yield unknown_name(path, name, known, fact, "name an agent of the board")
-
-
-def _named_agents(subject: Subject) -> Iterator[tuple[Path, str, str]]:
-    for path, agent, it in subscriptions(subject):
-        for index, name in enumerate(it.from_agents):
-            yield (*path, "from_agents", index), name, f"{agent.agent} consumes what comes from"
+def _named_agents(subject: Subject) -> Iterator[Reference]:
+    """Yield the agents and labels that visibility policies and providers name."""
     for path, policy in policies(subject):
         if isinstance(policy, PrivateVisibility):
             for index, name in enumerate(policy.agents):
-                yield (*path, "agents", index), name, "an artifact is private to"
+                what = "an artifact is private to"
+                yield Reference((*path, "agents", index), "board agent", name, what)
+        elif isinstance(policy, LabelledVisibility):
+            for index, name in enumerate(policy.labels):
+                what = "no agent sees the artifact:"
+                yield Reference((*path, "labels", index), "label", name, what)
     for path, agent, it in providers(subject):
         if isinstance(it, FilteredProvider | SemanticProvider):
             for index, name in enumerate(it.filters.producers):
-                what = f"a provider of {agent.agent} looks for what comes from"
-                yield (*path, "filters", "producers", index), name, what
-
-
-@rule("BOARD021", "board")
-def somebody_has_the_labels(subject: Subject) -> Iterator[Hit]:
-    labels = {label for _, it in agents_of(subject) for label in it.labels}
-    for path, policy in policies(subject):
-        if not isinstance(policy, LabelledVisibility):
-            continue
-        for index, label in enumerate(policy.labels):
-            if label not in labels:
-                yield Hit(
-                    (*path, "labels", index),
-                    f'no agent has the label "{label}", so nobody sees the artifact',
-                    hint=did_you_mean(label, labels) or ("give the label to an agent",),
-                )
+                what = f"a provider of {agent.agent} selects artifacts of"
+                yield Reference((*path, "filters", "producers", index), "board agent", name, what)
 
 
 @rule("BOARD022", "board")

@@ -1,21 +1,22 @@
 """Family BOARD, second part: what agents wait for, and what their providers give them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final, cast
 
 from weft.check.board_parts import (
     agents_of,
     components,
-    known_types,
     lost_in,
-    parsed,
     providers,
     schemas,
     subscriptions,
     tested,
 )
 from weft.check.declarations import places_of
-from weft.check.spelling import did_you_mean, listed, unknown_name
+from weft.check.rules.conditions import activations
+from weft.check.rules.references import Reference, unknown_field, unknown_name, unknown_names
+from weft.check.spelling import listed
 from weft.check.subject import Hit, Subject, rule
 from weft.engine.board.rules import parse_cron
 from weft.errors import ExpressionError
@@ -41,68 +42,49 @@ _WHEN: Final = ("every_seconds", "daily", "at", "cron")
 _FILLING: Final = frozenset({"before_schedule", "pre_consume"})
 
 
-@rule("BOARD011", "board")
-def condition_can_be_read(subject: Subject) -> Iterator[Hit]:
-    for it in tested(subject):
-        if isinstance(it.condition, ExpressionError):
-            yield _unreadable(it.path, it.condition)
-    for path, _, it in subscriptions(subject):
-        condition = parsed(it.activation) if it.activation else None
-        if isinstance(condition, ExpressionError):
-            yield _unreadable((*path, "activation"), condition)
+@rule("COND002", "board", "models")
+def tested_field_exists(subject: Subject) -> Iterator[Hit]:
+    for placed in tested(subject):
+        if not isinstance(placed.condition, ExpressionError):
+            for name in names(placed.condition):
+                offset = next(places_of(name, placed.text), 0)
+                what = f'"{placed.path[-1]}" tests'
+                yield from _fields(subject, placed.path, what, name, placed.types, offset)
 
 
-def _unreadable(path: Path, error: ExpressionError) -> Hit:
-    hint = error.hint or 'write a condition such as severity == "high"'
-    return Hit(path, f"{path[-1]} cannot be read: {error}", hint=(hint,), offset=error.offset)
-
-
-@rule("BOARD012", "board", "models")
-def field_is_there(subject: Subject) -> Iterator[Hit]:
-    for it in tested(subject):
-        if not isinstance(it.condition, ExpressionError):
-            for name in names(it.condition):
-                offset = next(places_of(name, it.text), 0)
-                yield from _field(subject, it.path, name, it.types, offset=offset)
-    for path, _, it in subscriptions(subject):
-        by = it.join.by if it.join else None
+@rule("NAME001", "board", "models")
+def field_exists(subject: Subject) -> Iterator[Hit]:
+    for path, agent, it in subscriptions(subject):
+        by, what = it.join.by if it.join else None, f"a join of {agent.agent} uses"
         if isinstance(by, str):
-            yield from _field(subject, (*path, "join", "by"), by, tuple(dict.fromkeys(it.types)))
+            place, types = (*path, "join", "by"), tuple(dict.fromkeys(it.types))
+            yield from _fields(subject, place, what, by, types)
         for type_, field in by.items() if isinstance(by, dict) else ():
-            yield from _field(subject, (*path, "join", "by", type_), field, (type_,))
-    for path, _, it in providers(subject):
+            yield from _fields(subject, (*path, "join", "by", type_), what, field, (type_,))
+    for path, agent, it in providers(subject):
+        what = f"a template of {agent.agent} inserts"
         for type_, text in it.templates.items() if isinstance(it, SummaryProvider) else ():
             for found in references(text):
-                place, offset = (*path, "templates", type_), found.offset
-                yield from _field(subject, place, found.name, (type_,), offset=offset)
-    yield from _query_fields(subject)
-
-
-def _query_fields(subject: Subject) -> Iterator[Hit]:
-    """Yield the queries that are in none of the types that wake an agent."""
-    for path, agent, it in providers(subject):
+                place = (*path, "templates", type_)
+                yield from _fields(subject, place, what, found.name, (type_,), found.offset)
         if isinstance(it, SemanticProvider) and it.query_field:
-            types = dict.fromkeys(name for one in agent.consumes for name in one.types)
-            place = (*path, "query_field")
-            lost = [list(_field(subject, place, it.query_field, (name,))) for name in types]
-            if all(lost):
-                yield from (hit for hits in lost[:1] for hit in hits)
+            # One of the types that wake the agent must have the field.
+            consumed = dict.fromkeys(name for one in agent.consumes for name in one.types)
+            place, what = (*path, "query_field"), f"a provider of {agent.agent} compares"
+            hits = [
+                list(_fields(subject, place, what, it.query_field, (name,))) for name in consumed
+            ]
+            yield from hits[0] if hits and all(hits) else ()
 
 
-def _field(
-    subject: Subject, path: Path, field: str, types: tuple[str, ...], *, offset: int = 0
+def _fields(
+    subject: Subject, path: Path, what: str, field: str, types: tuple[str, ...], offset: int = 0
 ) -> Iterator[Hit]:
     for type_ in types:
         lost = lost_in(subject, type_, field)
         if lost:
-            meant = f"its fields are {listed(lost.known)}" if lost.known else "it has no fields"
-            yield Hit(
-                path,
-                f'{type_} has no field "{field}"',
-                hint=did_you_mean(lost.step, lost.known) or (meant,),
-                offset=offset + lost.offset,
-                length=len(lost.step),
-            )
+            hit = unknown_field(path, what, lost, offset=offset)
+            yield replace(hit, message=f"{hit.message} of {type_}")
 
 
 @rule("BOARD015", "board")
@@ -184,25 +166,35 @@ def schedule_and_batch_are_apart(subject: Subject) -> Iterator[Hit]:
                 )
 
 
-@rule("BOARD025", "board")
+@rule("COND002", "board")
 def activation_counts_types(subject: Subject) -> Iterator[Hit]:
-    known = known_types(subject)
-    for path, agent, it in subscriptions(subject):
-        condition = parsed(it.activation) if it.activation else None
-        if condition is None or isinstance(condition, ExpressionError):
+    for agent, _, placed in activations(subject):
+        if isinstance(placed.condition, ExpressionError):
             continue
-        place = (*path, "activation")
-        for name in names(condition):
-            if name not in known:
-                fact = f'the activation of {agent.agent} counts "{name}", which is no type'
-                hint = did_you_mean(name, known) or ("name types of the board",)
-                offset = next(places_of(name, it.activation or ""), 0)
-                yield Hit(place, fact, hint=hint, offset=offset, length=len(name))
-        if it.scope != "correlation":
-            fact = (
-                f"the activation of {agent.agent} counts what one correlation has, not {it.scope}"
+        yield from unknown_names(
+            subject,
+            (
+                Reference(
+                    placed.path,
+                    "type",
+                    name,
+                    f"the activation of {agent} counts",
+                    next(places_of(name, placed.text), 0),
+                )
+                for name in names(placed.condition)
+            ),
+        )
+
+
+@rule("BOARD025", "board")
+def activation_counts_a_correlation(subject: Subject) -> Iterator[Hit]:
+    for agent, scope, placed in activations(subject):
+        if scope != "correlation" and not isinstance(placed.condition, ExpressionError):
+            yield Hit(
+                placed.path,
+                f"the activation of {agent} counts artifacts of one correlation, not of {scope}",
+                hint=('remove "activation" or "scope"',),
             )
-            yield Hit(place, fact, hint=('remove "activation", or "scope"',))
 
 
 @rule("BOARD023", "board", "models")
@@ -215,8 +207,8 @@ def provider_has_an_effect(subject: Subject) -> Iterator[Hit]:
             yield Hit(path, f"a provider of {agent.agent} {fact}", hint=(hint,))
         for index, name in enumerate(it.drop if isinstance(it, RedactingProvider) else ()):
             if keys and name not in keys:
-                fact = f'a provider of {agent.agent} drops "{name}", which no artifact has'
-                yield unknown_name((*path, "drop", index), name, keys, fact, "name a field")
+                place, what = (*path, "drop", index), f"a provider of {agent.agent} drops"
+                yield unknown_name(Reference(place, "", name, what), "field", keys, "name a field")
 
 
 def _idle(provider: Provider) -> tuple[str, str] | None:
@@ -263,15 +255,6 @@ def _keys(schema: JsonMap) -> Iterator[str]:
             waiting += node.values()
         elif isinstance(part, list):
             waiting += cast("list[Json]", part)
-
-
-@rule("BOARD029", "board")
-def threshold_is_compared(subject: Subject) -> Iterator[Hit]:
-    for path, agent, it in subscriptions(subject):
-        if it.threshold is not None and it.semantic_match is None:
-            fact = f"a subscription of {agent.agent} has a threshold, but nothing is compared"
-            hint = "say under semantic_match what artifacts are about, or remove the threshold"
-            yield Hit((*path, "threshold"), fact, hint=(hint,))
 
 
 @rule("BOARD030", "board")

@@ -1,74 +1,29 @@
 """Family HAND, last part: what the exploration of all runs has found."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from weft.check.explore import EndlessRun, Exploration, UnusedRule, explore
-from weft.check.rules import (
-    auto,
-    bind,
-    conditions,
-    groups,
-    handoffs,
-    names,
-    outputs,
-    states,
-    triggers,
-    usage,
-    variables,
-)
+from weft.check.rules import handoffs, states, usage
 from weft.check.spelling import listed
-from weft.check.subject import Hit, Subject, rule, rules_of
+from weft.check.subject import CONVERSATION, Hit, Subject, rule
 from weft.engine.conversation.routing import link_routing
-from weft.findings import Finding, Path
+from weft.findings import Path
 from weft.spec.conditions import names as names_in
-from weft.spec.workflow import WorkflowSpec
 
 #: Everything that decides how a run can go.
-_READS: Final = (
+READS: Final = (
     "orchestrator", "agents", "variables", "handoffs", "tools", "lifecycle_tools", "hooks", "code",
     "models", "registry", "mcp_servers",
 )  # fmt: skip
-
-#: What says why a workflow cannot be explored, or why something never happens: to explore on would
-#: say that twice.
-_FIRST: Final = {
-    "NAME003", "NAME004", "NAME008", "BIND001", "BIND003", "BIND004", "BIND005", "BIND007",
-    "OUT001", "OUT002", "OUT004", "OUT005", "TOOL008", "TOOL009", "VAR002", "VAR003", "VAR004",
-    "VAR007", "VAR008", "STATE001", "HAND001", "HAND002", "HAND003", "HAND005", "HAND015",
-    "HAND017", "HAND019", "HAND020", "HAND021", "NAME010",
-}  # fmt: skip
 
 _FEWER: Final = "let fewer variables decide handoffs, or give them fewer values"
 _WAY_OUT: Final = "add a rule that leads to user or terminate then"
 
 
-def blocks_exploration(spec: WorkflowSpec, findings: Iterable[Finding]) -> bool:
-    """Tell whether errors keep the runs of a conversation from being explored."""
-    explorable = spec.flow is None and spec.board is None
-    return explorable and any(it.code in _FIRST for it in findings if it.severity == "error")
-
-
-def is_explorable(subject: Subject) -> bool:
-    """Tell whether a workflow is led by handoffs, and sound enough to be explored."""
-    spec = subject.spec
-    if spec.flow or spec.board:
-        return False
-    first = rules_of(
-        auto, bind, conditions, groups, handoffs, names, outputs, states, triggers, variables
-    )
-    return not any(
-        hit.severity != "warning" for it in first if it.code in _FIRST for hit in it.check(subject)
-    )
-
-
-def _exploration(subject: Subject) -> Exploration:
-    return explore(subject) if is_explorable(subject) else Exploration("not explored")
-
-
-@rule("HAND008", *_READS)
+@rule("HAND008", *READS, modes=CONVERSATION)
 def every_agent_speaks(subject: Subject) -> Iterator[Hit]:
-    found = subject.once(_exploration)
+    found = subject.once(explore)
     for agent, others in _gathered(subject, found.unreachable_agents):
         message = f"no run ever comes to {agent}"
         hint = f"add a handoff to {agent}, or remove it"
@@ -100,9 +55,9 @@ def _closed_ways(subject: Subject, found: Exploration, agent: str) -> Iterator[s
             yield from unused.facts
 
 
-@rule("HAND009", *_READS)
+@rule("HAND009", *READS, modes=CONVERSATION)
 def every_rule_applies(subject: Subject) -> Iterator[Hit]:
-    found = subject.once(_exploration)
+    found = subject.once(explore)
     for unused in found.unused_rules:
         if not _is_told_elsewhere(subject, found, unused):
             handoff = subject.spec.handoffs[unused.index]
@@ -135,7 +90,7 @@ def _members(subject: Subject) -> set[str]:
 
 
 def _tied(subject: Subject) -> frozenset[Path]:
-    return frozenset(hit.path for hit in conditions.priorities_differ.check(subject))
+    return frozenset(hit.path for hit in handoffs.priorities_differ.check(subject))
 
 
 def _is_about_stuck_variable(subject: Subject, index: int) -> bool:
@@ -153,7 +108,7 @@ def _stuck_variables(subject: Subject) -> frozenset[str | int]:
     return frozenset(hit.path[1] for found in rules for hit in found.check(subject))
 
 
-@rule("HAND010", *_READS)
+@rule("HAND010", *READS, modes=CONVERSATION)
 def no_agent_is_a_dead_end(subject: Subject) -> Iterator[Hit]:
     for endless in _endless(subject):
         if len(endless.agents) == 1:
@@ -162,7 +117,7 @@ def no_agent_is_a_dead_end(subject: Subject) -> Iterator[Hit]:
             yield _hit(subject, endless, f"{fact}: no rule leads on to an end")
 
 
-@rule("HAND011", *_READS)
+@rule("HAND011", *READS, modes=CONVERSATION)
 def no_circle_is_closed(subject: Subject) -> Iterator[Hit]:
     for endless in _endless(subject):
         if len(endless.agents) > 1:
@@ -170,9 +125,9 @@ def no_circle_is_closed(subject: Subject) -> Iterator[Hit]:
             yield _hit(subject, endless, f"{fact}: no rule leads out")
 
 
-@rule("HAND012", *_READS)
+@rule("HAND012", *READS, modes=CONVERSATION)
 def every_run_can_end(subject: Subject) -> Iterator[Hit]:
-    found = subject.once(_exploration)
+    found = subject.once(explore)
     if found.status == "unfinished":
         yield Hit(
             ("orchestrator", "initial_agent"),
@@ -188,7 +143,7 @@ def every_run_can_end(subject: Subject) -> Iterator[Hit]:
 
 
 def _endless(subject: Subject) -> tuple[EndlessRun, ...]:
-    found = subject.once(_exploration)
+    found = subject.once(explore)
     return found.endless if found.status == "endless" else ()
 
 

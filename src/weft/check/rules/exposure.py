@@ -16,10 +16,11 @@ from weft.check.declarations import (
 )
 from weft.check.flow_parts import sources
 from weft.check.rules.environment import computed_from, way_down
+from weft.check.rules.references import Reference, unknown_names
 from weft.check.secrets import names_a_key
-from weft.check.spelling import agent_meant, did_you_mean, unknown_name, variable_meant
-from weft.check.subject import Hit, Subject, rule
-from weft.findings import AppendItem, Edit, Fix, Path, Remove, SetValue
+from weft.check.spelling import agent_meant, did_you_mean, variable_meant
+from weft.check.subject import CONVERSATION, Hit, Subject, rule
+from weft.findings import AppendItem, Edit, Fix, Path, SetValue
 from weft.spec.agents import (
     BoardIngredient,
     HistoryIngredient,
@@ -32,22 +33,6 @@ from weft.spec.conditions import names
 from weft.spec.triggers import AgentTextTrigger
 from weft.spec.types import Scalar
 from weft.spec.variables import EnvironmentSource, Variable
-
-
-@rule("EXPO009", "exposure")
-def exposed_once(subject: Subject) -> Iterator[Hit]:
-    for agent, listed in subject.spec.exposure.items():
-        met: set[str] = set()
-        for index, name in enumerate(listed):
-            path = ("exposure", agent, index)
-            if name in met:
-                yield Hit(
-                    path,
-                    f"{agent} is shown {name} twice",
-                    hint=("remove one of the two",),
-                    fix=Fix(f"remove the repeated {name}", (Remove(path),)),
-                )
-            met.add(name)
 
 
 @rule("EXPO010", "agents", "variables", "exposure")
@@ -135,20 +120,24 @@ _EFFECTS: Final = (
 _NO_TEXT: Final = frozenset({Scalar("bool"), Scalar("int"), Scalar("float")})
 
 
-@rule("EXPO001", "agents", "variables", "exposure")
-def used_is_declared(subject: Subject) -> Iterator[Hit]:
-    for use in insertions(subject):
-        if use.name in subject.spec.exposure.get(use.agent, ()):
-            continue  # EXPO003 reports it if nobody declares it
-        if use.name not in subject.variable_names:
-            meant = did_you_mean(use.name, subject.variable_names) or ("declare the variable",)
-            yield Hit(
+@rule("NAME001", "agents", "variables", "exposure")
+def inserted_is_declared(subject: Subject) -> Iterator[Hit]:
+    return unknown_names(
+        subject,
+        (
+            Reference(
                 use.path,
-                f'the prompt of {use.agent} puts in "{use.name}", which is no variable',
-                hint=(*meant, f"or write {{{{{use.name}}}}} if the braces are meant literally"),
-                offset=use.offset,
-                length=len(use.name),
+                "variable",
+                use.name,
+                f"the prompt of {use.agent} inserts",
+                use.offset,
+                f"or write {{{{{use.name}}}}} for the text {{{use.name}}}",
             )
+            for use in insertions(subject)
+            # The list of the agent is reported if it has the unknown name as well.
+            if use.name not in subject.spec.exposure.get(use.agent, ())
+        ),
+    )
 
 
 @rule("EXPO002", "agents", "variables", "exposure")
@@ -189,16 +178,18 @@ def _expose(subject: Subject, agent: str, name: str, hidden: list[str]) -> Fix |
     return Fix(f"show {name} to {agent}", (edit,))
 
 
-@rule("EXPO003", "variables", "exposure")
+@rule("NAME001", "variables", "exposure")
 def exposed_is_declared(subject: Subject) -> Iterator[Hit]:
-    for agent, path, name in exposed(subject):
-        if name not in subject.variable_names:
-            fact = f'{agent} is shown "{name}", which is no variable'
-            otherwise = "declare the variable, or remove it here"
-            yield unknown_name(path, name, subject.variable_names, fact, otherwise)
+    return unknown_names(
+        subject,
+        (
+            Reference(path, "variable", name, f"{agent} is shown")
+            for agent, path, name in exposed(subject)
+        ),
+    )
 
 
-@rule("EXPO004", "agents", "variables", "exposure", "handoffs", "tools", "code")
+@rule("NAME003", "agents", "variables", "exposure", "handoffs", "tools", "code", modes=CONVERSATION)
 def exposed_is_used(subject: Subject) -> Iterator[Hit]:
     used: dict[str, frozenset[str]] = {}
     for agent, path, name in exposed(subject):
@@ -239,7 +230,9 @@ def _used_by(subject: Subject, agent: str) -> frozenset[str]:
     return frozenset(plain.union(variable_meant(subject, name) for name in used))
 
 
-@rule("EXPO005", "agents", "variables", "exposure", "tools", "models", "registry")
+@rule(
+    "EXPO005", "agents", "variables", "exposure", "tools", "models", "registry", modes=CONVERSATION
+)
 def mentioned_is_exposed(subject: Subject) -> Iterator[Hit]:
     # What the prompt puts in is the matter of EXPO002.
     met = {(use.agent, use.name) for use in insertions(subject)}

@@ -1,14 +1,14 @@
-"""Family FLOW, first part: the order of steps, and how often and how long they are tried."""
+"""Family FLOW, first part: the order of steps, retries, time limits and approvals."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
 from weft.check.flow_parts import flow_of, is_flow, placed_parts, sources, steps, works
 from weft.check.rules.board import changed
-from weft.check.spelling import did_you_mean, listed
+from weft.check.rules.references import Reference, unknown_name
 from weft.check.subject import Hit, Subject, rule
+from weft.check.values import key_of
 from weft.findings import Path
 from weft.spec import flow as spec
 from weft.spec.agents import HistoryIngredient
@@ -84,21 +84,36 @@ def there_are_steps(subject: Subject) -> Iterator[Hit]:
         yield Hit(("flow",), fact, hint=("add steps, in the order in which they are done",))
 
 
-@rule("FLOW005", "flow")
-def names_stand_once(subject: Subject) -> Iterator[Hit]:
-    met: set[str] = set()
-    for path, name in _names(subject):
-        if name in met:
-            fact = f'two parts of the flow are called "{name}"'
-            yield Hit(path, fact, hint=("give one of them another name",))
-        met.add(name)
+@rule("NAME002", "flow")
+def names_are_unique(subject: Subject) -> Iterator[Hit]:
+    """Check the names of steps, of paths in a fork, of options and of filters, and case values."""
+    for noun, entries in _named_once(subject):
+        met: set[str] = set()
+        for path, name in entries:
+            if name in met:
+                message = f"duplicate {noun}: {name}"
+                yield Hit(path, message, hint=("rename or remove one of the two",))
+            met.add(name)
+
+
+def _named_once(subject: Subject) -> Iterator[tuple[str, list[tuple[Path, str]]]]:
+    """Yield lists of names that must differ within each list."""
+    yield "step", list(_names(subject))
     for path, fork in forks(subject):
-        names = [it.name for it in fork.paths]
-        for index, name in enumerate(names):
-            if name in names[:index]:
-                fact = f'two paths of the fork {fork.name} are called "{name}"'
-                place = (*path, "paths", index, "name")
-                yield Hit(place, fact, hint=("give one of them another name",))
+        paths = [((*path, "paths", n, "name"), it.name) for n, it in enumerate(fork.paths)]
+        yield f"path of the fork {fork.name}", paths
+    for path, approval in approvals(subject):
+        options = [((*path, "options"), option.name) for option in approval.options]
+        yield f"option of {approval.name}", options
+    for it in placed_parts(subject):
+        if isinstance(it.part, spec.Branch):
+            cases = enumerate(it.part.cases)
+            values = [((*it.path, "cases", n, "value"), key_of(case.value)) for n, case in cases]
+            yield f"case of the branch {it.part.name}", values
+    for path, step, source in sources(subject):
+        if isinstance(source, spec.RetrievalIngredient):
+            keys = [((*path, "filters", n, "key"), one.key) for n, one in enumerate(source.filters)]
+            yield f"filter in the retrieval of {step.name}", keys
 
 
 def forks(subject: Subject) -> Iterator[tuple[Path, spec.Fork]]:
@@ -308,22 +323,23 @@ def approvals(subject: Subject) -> Iterator[tuple[Path, spec.Approval]]:
 def approval_can_be_given(subject: Subject) -> Iterator[Hit]:
     for path, it in approvals(subject):
         names = [one.name for one in it.options]
-        twice = [name for name, count in Counter(names).items() if count > 1]
         if not names:
             fact = f"nobody can answer {it.name}: it has no options"
             yield Hit((*path, "options"), fact, hint=("add options, or leave the key out",))
         elif all(one.rejects for one in it.options):
             fact = f"every answer to {it.name} rejects it"
             yield Hit((*path, "options"), fact, hint=("add an option that does not reject",))
-        if twice:
-            fact = f"{it.name} has two options called {listed(twice)}"
-            yield Hit((*path, "options"), fact, hint=("give one of them another name",))
+
+
+@rule("NAME001", "flow")
+def default_is_an_option(subject: Subject) -> Iterator[Hit]:
+    for path, it in approvals(subject):
+        names = [one.name for one in it.options]
         if names and it.default is not None and it.default not in names:
-            yield Hit(
-                (*path, "default"),
-                f'the default of {it.name}, "{it.default}", is none of its options',
-                hint=did_you_mean(it.default, names) or (f"write {' or '.join(names)}",),
+            reference = Reference(
+                (*path, "default"), "", it.default, f"the default of {it.name} is"
             )
+            yield unknown_name(reference, "option", names, f"write {' or '.join(names)}")
 
 
 @rule("FLOW026", "flow")

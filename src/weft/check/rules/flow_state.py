@@ -1,15 +1,14 @@
-"""Family FLOW, second part: what steps read and set, who does them, and where their code is."""
+"""Family FLOW, second part: what steps read and set, branches, and retrieval."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from weft.check.answer_schema import Lost
 from weft.check.declarations import bound_model
 from weft.check.flow_parts import (
-    Lost,
     is_flow,
     placed_parts,
-    references,
     sources,
     state_fields,
     steps,
@@ -18,11 +17,11 @@ from weft.check.flow_parts import (
     type_at,
     works,
 )
-from weft.check.object_references import only_in_code, unfound
-from weft.check.rules.comparisons import instead, kinds_of, objections
+from weft.check.rules.comparisons import instead, kinds_of
 from weft.check.rules.conditions import first_mentions
 from weft.check.rules.flow import approvals
-from weft.check.spelling import agent_meant, did_you_mean, listed, short, unknown_name
+from weft.check.rules.references import Reference, unknown_field, unknown_names
+from weft.check.spelling import agent_meant, listed, short
 from weft.check.subject import Hit, Subject, rule
 from weft.check.values import key_of, told, value_error
 from weft.errors import ExpressionError
@@ -38,81 +37,97 @@ _BOOL: Final = Scalar("bool")
 _PART: Final = re.compile(r"(?<!\{)\{([A-Za-z_]\w*(?:\.\w+)+)\}(?!\})")
 
 
-@rule("FLOW018", "flow", "agents")
-def agent_is_declared(subject: Subject) -> Iterator[Hit]:
+@rule("NAME001", "flow", "agents", "variables")
+def agents_and_variables_exist(subject: Subject) -> Iterator[Hit]:
+    return unknown_names(subject, _references(subject))
+
+
+def _references(subject: Subject) -> Iterator[Reference]:
     for path, step, work in works(subject):
-        if isinstance(work, spec.AgentWork) and work.agent not in subject.agents:
-            fact = f'the step {step.name} is done by "{work.agent}", which is no agent'
-            otherwise = f'add {{"agent_name": "{work.agent}"}} to agents.json'
-            place = (*path, "agent")
-            yield unknown_name(place, work.agent, subject.agents, fact, otherwise)
+        if isinstance(work, spec.AgentWork):
+            what = f"the step {step.name} is done by"
+            yield Reference((*path, "agent"), "agent", work.agent, what)
+    for path, step, source in sources(subject):
+        if isinstance(source, spec.VariableIngredient):
+            what = f"the context of {step.name} reads"
+            yield Reference((*path, "name"), "variable", source.name, what)
 
 
 class _Asked(NamedTuple):
     """A variable that something asks for, or a part of one.
 
-    `state`: it must be a field of the state. `whole`: it is set, which only whole fields can be.
+    `whole`: it is set, which only whole fields can be.
     """
 
     path: Path
     name: str
     what: str
     offset: int = 0
-    state: bool = False
     whole: bool = False
 
 
-@rule("FLOW019", "flow", "variables", "models")
-def field_is_there(subject: Subject) -> Iterator[Hit]:
-    fields = state_fields(subject)
-    for it in (*_read(subject), *_set(subject), *_inserted(subject)):
-        first = it.name.partition(".")[0]
+@rule("COND002", "flow", "variables", "models")
+def tested_field_exists(subject: Subject) -> Iterator[Hit]:
+    return _unknown_fields(subject, _tested(subject))
+
+
+@rule("NAME001", "flow", "variables", "models")
+def field_exists(subject: Subject) -> Iterator[Hit]:
+    return _unknown_fields(subject, (*_read(subject), *_set(subject), *_inserted(subject)))
+
+
+def _unknown_fields(subject: Subject, fields: Iterable[_Asked]) -> Iterator[Hit]:
+    for it in fields:
         found = type_at(subject, it.name)
         if isinstance(found, Lost):
-            known = found.known if found.offset else fields
-            meant = f"its fields are {listed(known)}" if known else "it has no fields"
-            yield Hit(
-                it.path,
-                f'{it.what} "{it.name}", and there is no "{found.step}"',
-                hint=did_you_mean(found.step, found.known) or (meant,),
-                offset=it.offset + found.offset,
-                length=len(found.step),
-            )
-        elif it.state and first not in fields:
-            fact = f'{it.what} "{it.name}", which is no field of the state'
-            yield Hit(it.path, fact, hint=("name a field of the state: a derived variable",))
+            known = found.known if found.offset else state_fields(subject)
+            what = f"{it.what} {it.name}," if found.offset else it.what
+            yield unknown_field(it.path, what, found, offset=it.offset, known=known)
+
+
+@rule("FLOW019", "flow", "variables", "models")
+def field_can_be_used(subject: Subject) -> Iterator[Hit]:
+    fields = state_fields(subject)
+    for it in (*_read(subject), *_set(subject)):
+        first = it.name.partition(".")[0]
+        if isinstance(type_at(subject, it.name), Lost):
+            continue
+        if first not in fields:
+            message = f'{it.what} "{it.name}", which is not a field of the state'
+            yield Hit(it.path, message, hint=("use a field of the state: a derived variable",))
         elif it.whole and first != it.name:
-            fact = f'{it.what} "{it.name}", and only whole fields can be set'
-            yield Hit(it.path, fact, hint=(f"set {first}, or write a function as the step",))
+            message = f'{it.what} "{it.name}", but only whole fields can be set'
+            yield Hit(it.path, message, hint=(f"set {first}, or write a function as the step",))
     yield from _parts_inserted(subject)
 
 
+def _tested(subject: Subject) -> Iterator[_Asked]:
+    for placed in tested(subject):
+        if not isinstance(placed.condition, ExpressionError):
+            for name, offset in first_mentions(placed.text, paths=True).items():
+                yield _Asked(placed.path, name, f'"{placed.path[-1]}" tests', offset)
+
+
 def _read(subject: Subject) -> Iterator[_Asked]:
-    for it in tested(subject):
-        if not isinstance(it.condition, ExpressionError):
-            for name, offset in first_mentions(it.text, paths=True).items():
-                yield _Asked(it.path, name, "the condition asks for", offset)
     for path, step, it in sources(subject):
         what = f"the context of {step.name} reads"
         if isinstance(it, spec.StateIngredient):
-            yield _Asked((*path, "path"), it.path, what, state=True)
+            yield _Asked((*path, "path"), it.path, what)
         elif isinstance(it, spec.RetrievalIngredient):
             if it.query_path:
-                yield _Asked((*path, "query_path"), it.query_path, what, state=True)
+                yield _Asked((*path, "query_path"), it.query_path, what)
             for index, one in enumerate(it.filters):
                 if one.path:
-                    yield _Asked((*path, "filters", index, "path"), one.path, what, state=True)
+                    yield _Asked((*path, "filters", index, "path"), one.path, what)
 
 
 def _set(subject: Subject) -> Iterator[_Asked]:
     for path, step, work in works(subject):
         if isinstance(work, spec.AgentWork) and work.output:
-            yield _Asked(
-                (*path, "output"), work.output, f"{step.name} sets", state=True, whole=True
-            )
+            yield _Asked((*path, "output"), work.output, f"{step.name} sets", whole=True)
     for path, it in approvals(subject):
         if it.output:
-            yield _Asked((*path, "output"), it.output, f"{it.name} sets", state=True, whole=True)
+            yield _Asked((*path, "output"), it.output, f"{it.name} sets", whole=True)
 
 
 def _inserted(subject: Subject) -> Iterator[_Asked]:
@@ -134,32 +149,6 @@ def _parts_inserted(subject: Subject) -> Iterator[Hit]:
                 )
 
 
-@rule("FLOW020", "flow")
-def condition_can_be_read(subject: Subject) -> Iterator[Hit]:
-    for it in tested(subject):
-        if isinstance(it.condition, ExpressionError):
-            hint = it.condition.hint or 'write a condition such as status == "open"'
-            fact = f"{it.path[-1]} cannot be read: {it.condition}"
-            yield Hit(it.path, fact, hint=(hint,), offset=it.condition.offset)
-
-
-@rule("FLOW021", "flow", "variables", "models")
-def comparison_makes_sense(subject: Subject) -> Iterator[Hit]:
-    for it in tested(subject):
-        if isinstance(it.condition, ExpressionError):
-            continue
-        asked = {name: type_at(subject, name) for name in first_mentions(it.text, paths=True)}
-        types = {name: found for name, found in asked.items() if not isinstance(found, Lost)}
-        for objection in objections(it.text, types, subject.models, paths=True):
-            yield Hit(
-                it.path,
-                f"in this condition, {objection.fact}",
-                hint=objection.hint,
-                offset=objection.offset,
-                length=objection.length,
-            )
-
-
 def _branches(subject: Subject) -> Iterator[tuple[Path, spec.Branch]]:
     for it in placed_parts(subject):
         if isinstance(it.part, spec.Branch):
@@ -169,27 +158,19 @@ def _branches(subject: Subject) -> Iterator[tuple[Path, spec.Branch]]:
 @rule("FLOW022", "flow")
 def branch_has_cases(subject: Subject) -> Iterator[Hit]:
     for path, branch in _branches(subject):
-        met: set[str] = set()
         if not branch.cases:
             fact = f"the branch {branch.name} has no cases"
             yield Hit(path, fact, hint=("add a case for each value that leads somewhere else",))
-        for index, case in enumerate(branch.cases):
-            key = key_of(case.value)
-            if key in met:
-                fact = f"the branch {branch.name} has two cases for {told('', case.value)}"
-                place = (*path, "cases", index, "value")
-                yield Hit(place, fact, hint=("keep one of them",))
-            met.add(key)
 
 
-@rule("FLOW023", "flow", "variables", "models")
+@rule("COND003", "flow", "variables", "models")
 def case_can_come(subject: Subject) -> Iterator[Hit]:
     for path, branch, type_ in _typed_branches(subject):
         for index, case in enumerate(branch.cases):
             if _never_comes(subject, case, type_):
                 yield Hit(
                     (*path, "cases", index, "value"),
-                    f"{branch.on} is never {told('', case.value)}, so this case never comes",
+                    f"{branch.on} is never {told('', case.value)}, so this case never applies",
                     hint=_meant(type_, case.value),
                 )
 
@@ -249,25 +230,17 @@ def _faults(it: spec.RetrievalIngredient) -> Iterator[tuple[Path, str, str]]:
     if not 0 <= it.min_relevance <= 1:
         fact = f"wants a relevance of {it.min_relevance:g}, not of 0 to 1"
         yield ("min_relevance",), fact, "write a share such as 0.7"
-    keys = [one.key for one in it.filters]
     for index, one in enumerate(it.filters):
-        if one.key in keys[:index]:
-            fact = f"filters {one.key} twice"
-            yield ("filters", index, "key"), fact, "keep one of the two: only one would count"
         if one.path is not None and one.value is not None:
             fact = f"filters {one.key} by a value and by a field"
             yield ("filters", index), fact, "write value or path, and not both"
 
 
-@rule("FLOW028", "flow", "variables", "orchestrator")
+@rule("FLOW028", "flow", "orchestrator")
 def source_is_there(subject: Subject) -> Iterator[Hit]:
     own = subject.spec.orchestrator.workflow_name
     for path, step, it in sources(subject):
-        if isinstance(it, spec.VariableIngredient) and it.name not in subject.variable_names:
-            fact = f'the context of {step.name} reads "{it.name}", which is no variable'
-            known, place = subject.variable_names, (*path, "name")
-            yield unknown_name(place, it.name, known, fact, "declare the variable")
-        elif isinstance(it, spec.ArtifactsIngredient) and it.board == own:
+        if isinstance(it, spec.ArtifactsIngredient) and it.board == own:
             fact = f"the context of {step.name} reads the board of {own}, which is a flow"
             yield Hit((*path, "board"), fact, hint=("name a workflow that is a board",))
     for path, step in steps(subject):
@@ -298,7 +271,7 @@ def reply_sets_something(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("FLOW030", "flow", "agents")
+@rule("NAME003", "flow", "agents")
 def agent_has_a_step(subject: Subject) -> Iterator[Hit]:
     if not is_flow(subject):
         return
@@ -306,19 +279,9 @@ def agent_has_a_step(subject: Subject) -> Iterator[Hit]:
     busy = {agent_meant(subject, name) for name in works_of}
     for index, agent in enumerate(subject.spec.agents):
         if agent.agent_name not in busy:
-            fact = f"{agent.agent_name} does no step of the flow"
+            fact = f"{agent.agent_name} is never used: it does no step of the flow"
             place = ("agents", index, "agent_name")
             yield Hit(place, fact, hint=("let it do a step, or remove it",))
-
-
-@rule("FLOW031", "flow", "code")
-def code_is_there(subject: Subject) -> Iterator[Hit]:
-    return unfound(subject, references(subject))
-
-
-@rule("FLOW032", "flow")
-def package_has_its_code(subject: Subject) -> Iterator[Hit]:
-    return only_in_code(subject, references(subject))
 
 
 @rule("FLOW035", "flow", "agents", "registry", "variables", "models")

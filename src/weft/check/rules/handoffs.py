@@ -1,40 +1,41 @@
-"""Family HAND, first part: who hands off to whom. Conditions are in `condition_rules`."""
+"""Family HAND: who hands off to whom, and groups of agents that work in parallel."""
 
-from collections.abc import Iterator
-from typing import Final
+import math
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Final, TypeAlias
 
-from weft.check.spelling import unknown_name
-from weft.check.subject import Hit, Subject, rule
+from weft.check.code.facts import reached
+from weft.check.declarations import placed_triggers
+from weft.check.explore.domains import questions_in, samples
+from weft.check.explore.ground import MOST_QUESTIONS, Truth, lay_out, truth
+from weft.check.rules.code import tool_entries
+from weft.check.rules.conditions import HandoffCondition, handoff_conditions
+from weft.check.spelling import listed
+from weft.check.subject import CONVERSATION, Hit, Subject, rule
 from weft.engine.compile import handoff_tools
 from weft.engine.conversation.routing import startup_mode
-from weft.findings import Fix, Remove
+from weft.engine.variables.conditions import UNKNOWN
+from weft.findings import Fix, Json, Path, Remove
 from weft.ids import USER
-from weft.spec.agents import WORD_CONDITIONS, ConditionScope, Handoff
+from weft.spec.agents import ConditionScope, Handoff
+from weft.spec.conditions import And, Condition, names
 from weft.spec.orchestrator import Orchestrator
+from weft.spec.triggers import (
+    AgentTextTrigger,
+    AgentTurnCountTrigger,
+    LifecycleTrigger,
+    ToolCallTrigger,
+    ToolFailedTrigger,
+    ToolResponseTrigger,
+    UiResponseTrigger,
+)
+from weft.spec.type_meaning import validation_error
+from weft.spec.types import Scalar as ScalarType
+from weft.spec.variables import ComputedSource, StaticSource, Variable
 
 
-@rule("HAND001", "handoffs", "agents", "orchestrator")
-def target_exists(subject: Subject) -> Iterator[Hit]:
-    for index, handoff in enumerate(subject.spec.handoffs):
-        target = handoff.target_agent
-        if target not in subject.targets:
-            path = ("handoffs", index, "target_agent")
-            fact = f'{handoff.source_agent} hands off to "{target}", which is no agent'
-            yield unknown_name(path, target, subject.targets, fact, _NAME_A_TARGET)
-
-
-@rule("HAND002", "handoffs", "agents")
-def source_exists(subject: Subject) -> Iterator[Hit]:
-    for index, handoff in enumerate(subject.spec.handoffs):
-        source = handoff.source_agent
-        if source not in subject.agents:
-            path = ("handoffs", index, "source_agent")
-            fact = f'the rule to {handoff.target_agent} belongs to "{source}", which is no agent'
-            otherwise = "name the agent whose turn the rule follows"
-            yield unknown_name(path, source, subject.agents, fact, otherwise)
-
-
-@rule("HAND006", "handoffs")
+@rule("HAND006", "handoffs", modes=CONVERSATION)
 def one_fallback(subject: Subject) -> Iterator[Hit]:
     kept: dict[str, tuple[int, Handoff]] = {}
     for index, handoff in sorted(enumerate(subject.spec.handoffs), key=_order):
@@ -63,26 +64,9 @@ def _is_fallback(handoff: Handoff, scope: ConditionScope = "post") -> bool:
     return plain and handoff.condition_scope == scope
 
 
-@rule("HAND014", "handoffs", "orchestrator")
-def judging_is_enabled(subject: Subject) -> Iterator[Hit]:
-    if subject.spec.orchestrator.llm_conditions:
-        return
-    for index, handoff in enumerate(subject.spec.handoffs):
-        if handoff.condition_type == "llm" and handoff.condition is not None:
-            yield Hit(
-                ("handoffs", index, "condition_type"),
-                f"a model is to judge when {handoff.source_agent} hands off to "
-                f"{handoff.target_agent}, but the workflow does not allow that",
-                hint=(
-                    "write the condition as an expression over variables",
-                    'or set "llm_conditions": true in the orchestrator file',
-                ),
-            )
-
-
-@rule("HAND016", "handoffs", "agents")
+@rule("HAND016", "handoffs", "agents", modes=CONVERSATION)
 def reason_of_an_end(subject: Subject) -> Iterator[Hit]:
-    # A target that does not exist, such as a misspelt "terminate", is reported by HAND001.
+    # NAME001 reports a target that does not exist, such as a misspelt "terminate".
     going_on = (*subject.agents, USER)
     for index, handoff in enumerate(subject.spec.handoffs):
         if handoff.reason is not None and handoff.target_agent in going_on:
@@ -94,7 +78,7 @@ def reason_of_an_end(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("HAND017", "handoffs")
+@rule("HAND017", "handoffs", modes=CONVERSATION)
 def agent_gets_to_reply(subject: Subject) -> Iterator[Hit]:
     for index, handoff in enumerate(subject.spec.handoffs):
         if _is_fallback(handoff, "pre"):
@@ -106,62 +90,27 @@ def agent_gets_to_reply(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("HAND018", "handoffs", "orchestrator")
-def user_is_there(subject: Subject) -> Iterator[Hit]:
+@rule("HAND018", "handoffs", "orchestrator", modes=CONVERSATION)
+def user_takes_part(subject: Subject) -> Iterator[Hit]:
     absence = _why_no_user(subject.spec.orchestrator)
     if absence is None:
         return
-    for index, handoff in enumerate(subject.spec.handoffs):
-        if handoff.target_agent == USER:
+    targets: list[tuple[Path, str, str | None]] = [
+        (("handoffs", index, "target_agent"), handoff.source_agent, handoff.target_agent)
+        for index, handoff in enumerate(subject.spec.handoffs)
+    ]
+    default = subject.spec.orchestrator.default_target
+    targets.append((("orchestrator", "default_target"), "the default target", default))
+    for path, source, target in targets:
+        if target == USER:
             yield Hit(
-                ("handoffs", index, "target_agent"),
-                f"{handoff.source_agent} hands off to the user, but {absence}",
-                hint=('hand off to an agent or "terminate"', _LET_USER_IN),
+                path,
+                f"{source} hands off to the user, but {absence}",
+                hint=('hand off to an agent or to "terminate"', _LET_USER_IN),
             )
 
 
-@rule("HAND019", "handoffs")
-def judged_condition_is_written(subject: Subject) -> Iterator[Hit]:
-    for index, handoff in enumerate(subject.spec.handoffs):
-        if handoff.condition_type in WORD_CONDITIONS and handoff.condition is None:
-            judge, do = _JUDGES[handoff.condition_type]
-            yield Hit(
-                ("handoffs", index, "condition_type"),
-                f"{judge} when {handoff.source_agent} hands off to "
-                f"{handoff.target_agent}, but there is no condition to {do}",
-                hint=('write the condition in words, or remove "condition_type"',),
-            )
-
-
-@rule("HAND025", "handoffs")
-def threshold_is_compared(subject: Subject) -> Iterator[Hit]:
-    for index, handoff in enumerate(subject.spec.handoffs):
-        if handoff.threshold is not None and handoff.condition_type != "nearest":
-            yield Hit(
-                ("handoffs", index, "threshold"),
-                f"the rule {handoff.source_agent} -> {handoff.target_agent} has a threshold, "
-                "but nothing is compared",
-                hint=('set "condition_type": "nearest", or remove "threshold"',),
-            )
-
-
-@rule("HAND020", "orchestrator", "agents")
-def default_target_exists(subject: Subject) -> Iterator[Hit]:
-    path = ("orchestrator", "default_target")
-    target = subject.spec.orchestrator.default_target
-    absence = _why_no_user(subject.spec.orchestrator)
-    if target is not None and target not in subject.targets:
-        fact = f'the default target "{target}" is no agent'
-        yield unknown_name(path, target, subject.targets, fact, _NAME_A_TARGET)
-    elif target == USER and absence:
-        yield Hit(
-            path,
-            f"the default target is the user, but {absence}",
-            hint=('name an agent or "terminate"', _LET_USER_IN),
-        )
-
-
-@rule("HAND024", "agents", "handoffs", "tools")
+@rule("HAND024", "agents", "handoffs", "tools", modes=CONVERSATION)
 def model_can_hand_off(subject: Subject) -> Iterator[Hit]:
     for index, agent in enumerate(subject.spec.agents):
         if not agent.handoff_tools:
@@ -184,12 +133,6 @@ def model_can_hand_off(subject: Subject) -> Iterator[Hit]:
                 )
 
 
-_JUDGES: Final = {
-    "llm": ("a model is to judge", "judge"),
-    "nearest": ("the nearest description is to decide", "compare with"),
-}
-
-_NAME_A_TARGET: Final = 'name an agent of agents.json, a group, "user" or "terminate"'
 _LET_USER_IN: Final = "or let a person take part: human_in_the_loop true and a chat start"
 
 
@@ -197,3 +140,162 @@ def _why_no_user(orchestrator: Orchestrator) -> str | None:
     if startup_mode(orchestrator) == "BackendOnly":
         return "nobody takes part in a run that starts in the background"
     return None if orchestrator.human_in_the_loop else "human_in_the_loop is false"
+
+
+# -- ties: two handoffs of the same priority
+
+
+@rule("HAND007", "handoffs", "variables", modes=CONVERSATION)
+def priorities_differ(subject: Subject) -> Iterator[Hit]:
+    for first, second in _tied(subject):
+        values = domain(first.condition, second.condition, subject.spec.variables)
+        # After a rule that always applies no other is asked, whatever the priorities: HAND009.
+        if hold_together(first.condition, second.condition, values) and not holds_always(
+            first.condition, values
+        ):
+            yield Hit(
+                second.path,
+                f"the rules {first} and {second} may apply at once and have the same "
+                f"priority {second.handoff.priority}; the first in the file wins",
+                hint=("give them different priorities, or conditions that exclude each other",),
+            )
+
+
+def _tied(subject: Subject) -> Iterator[tuple[HandoffCondition, HandoffCondition]]:
+    known = [
+        found
+        for found in handoff_conditions(subject)
+        if subject.variable_names.issuperset(names(found.condition))
+    ]
+    for _, group in groupby(sorted(known, key=_rank), key=_rank):
+        rules = list(group)
+        for position, second in enumerate(rules):
+            for first in rules[:position]:
+                if first.handoff.target_agent != second.handoff.target_agent:
+                    yield first, second
+
+
+def _rank(found: HandoffCondition) -> tuple[str, str, int]:
+    handoff = found.handoff
+    return handoff.source_agent, handoff.condition_scope, handoff.priority
+
+
+#: The values to try for each variable.
+Samples: TypeAlias = dict[str, tuple[Json, ...]]
+
+#: Of more combinations it is not known whether two conditions hold together.
+_MOST_COMBINATIONS: Final = 1 << 20
+_TEXT: Final = ScalarType("str")
+
+
+def domain(left: Condition, right: Condition, variables: Mapping[str, Variable]) -> Samples:
+    """Choose the values to try; a variable of which too little is known has one unknown value."""
+    both = And((left, right))
+    return {name: _samples(name, variables.get(name), both) for name in names(both)}
+
+
+def hold_together(left: Condition, right: Condition, values: Samples) -> bool:
+    """Tell whether some combination may make both conditions hold; too many to try count as one."""
+    combinations = math.prod(map(len, values.values()))
+    if combinations > _MOST_COMBINATIONS:
+        return True
+    first, second = _truth(left, values), _truth(right, values)
+    if 2 * combinations > MOST_QUESTIONS or any(UNKNOWN in found for found in values.values()):
+        return bool((first.yes | first.open) & (second.yes | second.open))
+    # Where all is known and was asked, what has no answer is no yes.
+    return bool(first.yes & second.yes)
+
+
+def holds_always(condition: Condition, values: Samples) -> bool:
+    """Tell whether a condition holds whatever the values are."""
+    found = _truth(condition, values)
+    return not (found.no or found.open)
+
+
+def _truth(condition: Condition, values: Samples) -> Truth:
+    space = lay_out(values)
+    return truth(condition, {name: it.blocks for name, it in space.axes.items()}, space.full)
+
+
+def _samples(name: str, variable: Variable | None, condition: Condition) -> tuple[Json, ...]:
+    found = samples(variable.type if variable else _TEXT, questions_in([condition])[name])
+    if found is None:
+        return (UNKNOWN,)
+    return (None, *found) if variable and _may_be_empty(variable) else found
+
+
+def _may_be_empty(variable: Variable) -> bool:
+    source = variable.source
+    if validation_error(variable.type, None, {}) is None:
+        return True
+    return not isinstance(source, StaticSource | ComputedSource) and source.default is None
+
+
+# -- groups
+
+
+def _path(index: int, *rest: str | int) -> Path:
+    return ("orchestrator", "parallel", index, *rest)
+
+
+@rule("HAND022", "orchestrator", modes=CONVERSATION)
+def merge_function_is_there(subject: Subject) -> Iterator[Hit]:
+    for index, group in enumerate(subject.spec.orchestrator.parallel):
+        if (group.merge == "custom") != (group.function is not None):
+            fact = f"the group {group.name} merges with {group.merge}, and "
+            fact += "names no function" if group.function is None else "its function is not used"
+            hint = 'write "merge": "custom" and "function": "module:function", or neither'
+            key = "merge" if group.function is None else "function"
+            yield Hit(_path(index, key), fact, hint=(hint,))
+
+
+@rule("HAND023", "orchestrator", "agents", "variables", "tools", "code", modes=CONVERSATION)
+def members_set_variables_of_their_own(subject: Subject) -> Iterator[Hit]:
+    for index, group in enumerate(subject.spec.orchestrator.parallel):
+        if group.merge in ("first", "majority"):
+            continue  # what one of them has set counts
+        writers: dict[str, set[str]] = {}
+        for agent, name in _writes(subject):
+            if agent in group.members:
+                writers.setdefault(name, set()).add(agent)
+        for name, found in writers.items():
+            variable = subject.spec.variables.get(name)
+            if len(found) > 1 and variable is not None and variable.merge is None:
+                first, *others = [it for it in group.members if it in found]
+                yield Hit(
+                    _path(index, "members"),
+                    f"in the group {group.name}, {listed([first, *others])} may set {name}: "
+                    f"what {first} sets counts, what differs is refused",
+                    hint=(
+                        f'declare for {name} how to merge: "append" or "merge"',
+                        "or give each a variable of its own",
+                    ),
+                )
+
+
+def _writes(subject: Subject) -> Iterator[tuple[str, str]]:
+    """Yield which agent may set which variable in its turn."""
+    users: dict[str, list[str]] = {}
+    for entry in tool_entries(subject):
+        tool = entry.declared
+        users.setdefault(tool.function, []).append(tool.agent)
+        found = reached(subject, entry.file or "", tool.function) if entry.function else ()
+        names = {write.variable for it in found for write in it.writes}
+        yield from ((tool.agent, name) for name in names if name is not None)
+    for placed in placed_triggers(subject):
+        match placed.trigger:
+            case (
+                AgentTextTrigger(agent=str() as agent)
+                | AgentTurnCountTrigger(agent=str() as agent)
+                | LifecycleTrigger(agent=str() as agent)
+            ):
+                yield agent, placed.variable
+            case (
+                ToolCallTrigger(tool=str() as tool)
+                | ToolResponseTrigger(tool=str() as tool)
+                | UiResponseTrigger(tool=str() as tool)
+                | ToolFailedTrigger(tool=str() as tool)
+            ):
+                yield from ((agent, placed.variable) for agent in users.get(tool, ()))
+            case _:
+                continue

@@ -1,19 +1,23 @@
-"""Family NAME: names that are badly formed, taken, or given twice."""
+"""NAME004 to NAME006: names that are badly formed or reserved; and tools declared twice."""
 
 import keyword
+import re
 from collections.abc import Iterable, Iterator
+from typing import Final
 
+from weft.check.board_parts import known_types
 from weft.check.code.facts import path_in
-from weft.check.rules.declared import all_tool_entries
+from weft.check.rules.code import all_tool_entries
 from weft.check.spelling import pascal_case, snake_case
-from weft.check.subject import Hit, Subject, rule
+from weft.check.subject import CONVERSATION, Hit, Subject, rule
 from weft.findings import Fix, Path, Remove
-from weft.ids import AGENT_NAME, SNAKE_NAME, TERMINATE, USER
+from weft.ids import AGENT_NAME, BUILT_IN_VARIABLES, SNAKE_NAME, TERMINATE, USER
+from weft.spec.board import TICK
 from weft.spec.conditions import KEYWORDS
 from weft.spec.types import ListOf, Ref, TypeExpr, is_model_name
 
 
-@rule("NAME001", "agents", "board")
+@rule("NAME004", "agents", "board")
 def agent_is_pascal_case(subject: Subject) -> Iterator[Hit]:
     on_board = subject.spec.board is not None
     for index, name in _first_of(agent.agent_name for agent in subject.spec.agents):
@@ -28,7 +32,7 @@ def agent_is_pascal_case(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("NAME002", "tools", "lifecycle_tools", "variables", "models")
+@rule("NAME004", "tools", "lifecycle_tools", "variables", "models")
 def names_are_snake_case(subject: Subject) -> Iterator[Hit]:
     for path, name in _functions(subject):
         if name.isidentifier() and not SNAKE_NAME.match(name):
@@ -38,7 +42,7 @@ def names_are_snake_case(subject: Subject) -> Iterator[Hit]:
                 hint=_rename(snake_case(name), "here and in the code"),
             )
     for name in subject.spec.variables:
-        if not SNAKE_NAME.match(name) and not _is_reserved(name):
+        if not SNAKE_NAME.match(name) and not why_reserved(name):
             yield Hit(
                 ("variables", name),
                 f'the variable name "{name}" is not snake_case',
@@ -67,12 +71,7 @@ def _is_key(name: str, type_: TypeExpr) -> bool:
     return name.isalnum() and name.isascii() and name[0].islower()
 
 
-@rule("NAME003", "agents")
-def agent_is_unique(subject: Subject) -> Iterator[Hit]:
-    return _named_twice("agent", "agent_name", (one.agent_name for one in subject.spec.agents))
-
-
-@rule("NAME004", "tools")
+@rule("NAME002", "tools")
 def tool_is_unique(subject: Subject) -> Iterator[Hit]:
     tools = subject.spec.tools
     pairs: dict[tuple[str, str], int] = {}
@@ -111,34 +110,7 @@ def workflow_is_named_like_its_folder(subject: Subject) -> Iterator[Hit]:
         )
 
 
-@rule("NAME006", "agents")
-def section_is_unique(subject: Subject) -> Iterator[Hit]:
-    for index, agent in enumerate(subject.spec.agents):
-        for place, first, name in _repeated(section.id for section in agent.prompt_sections):
-            yield Hit(
-                ("agents", index, "prompt_sections", place, "id"),
-                f'two prompt sections of {agent.agent_name} have the id "{name}"',
-                cause=(f"section number {first + 1} has it already",),
-                hint=("give one of them another id, or put their texts together",),
-            )
-
-
-@rule("NAME007", "models")
-def model_is_unique(subject: Subject) -> Iterator[Hit]:
-    return _named_twice("model", "name", (model.name for model in subject.spec.models))
-
-
-def _named_twice(kind: str, key: str, names: Iterable[str]) -> Iterator[Hit]:
-    for index, first, name in _repeated(names):
-        yield Hit(
-            (f"{kind}s", index, key),
-            f'two {kind}s are named "{name}"',
-            cause=(f"{kind} number {first + 1} of the file has this name already",),
-            hint=("give one of them another name, or remove it",),
-        )
-
-
-@rule("NAME008", "agents")
+@rule("NAME006", "agents", modes=CONVERSATION)
 def agent_is_no_target_word(subject: Subject) -> Iterator[Hit]:
     for index, name in _first_of(agent.agent_name for agent in subject.spec.agents):
         if _is_target_word(name):
@@ -150,7 +122,7 @@ def agent_is_no_target_word(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("NAME009", "models")
+@rule("NAME004", "models")
 def model_is_pascal_case(subject: Subject) -> Iterator[Hit]:
     for index, name in _first_of(model.name for model in subject.spec.models):
         path: Path = ("models", index, "name")
@@ -176,12 +148,6 @@ def _is_target_word(name: str) -> bool:
     return name.lower() in (USER, TERMINATE)
 
 
-def _is_reserved(name: str) -> bool:
-    """Tell whether VAR006 refuses the name altogether."""
-    word = name.lower()
-    return word.startswith(("_", "weft")) or word in KEYWORDS or keyword.iskeyword(name)
-
-
 def _rename(name: str, where: str) -> tuple[str, ...]:
     return (f"write {name}, {where}",) if name else ("use English letters and digits",)
 
@@ -195,10 +161,80 @@ def _first_of(names: Iterable[str]) -> Iterator[tuple[int, str]]:
             yield index, name
 
 
-def _repeated(names: Iterable[str]) -> Iterator[tuple[int, int, str]]:
-    """Yield the index of each repetition, the index of the first, and what is repeated."""
-    first: dict[str, int] = {}
-    for index, name in enumerate(names):
-        if name in first:
-            yield index, first[name], name
-        first.setdefault(name, index)
+@rule("NAME006", "orchestrator", "agents", modes=CONVERSATION)
+def group_name_is_free(subject: Subject) -> Iterator[Hit]:
+    taken = {USER: "a fixed target", TERMINATE: "a fixed target"}
+    taken |= dict.fromkeys(subject.agents, "an agent")
+    for index, group in enumerate(subject.spec.orchestrator.parallel):
+        if group.name in taken:
+            yield Hit(
+                ("orchestrator", "parallel", index, "name"),
+                f'the group name "{group.name}" is already the name of {taken[group.name]}',
+                hint=("rename the group",),
+            )
+
+
+@rule("NAME004", "orchestrator", modes=CONVERSATION)
+def group_is_pascal_case(subject: Subject) -> Iterator[Hit]:
+    for index, name in _first_of(group.name for group in subject.spec.orchestrator.parallel):
+        if not AGENT_NAME.match(name) and not _is_target_word(name):
+            yield Hit(
+                ("orchestrator", "parallel", index, "name"),
+                f'the group name "{name}" is not PascalCase',
+                hint=_rename(pascal_case(name), "in all handoffs to the group"),
+                severity="error",
+            )
+
+
+#: Begins the names of all tools of a server, which models limit in length and characters.
+_SERVER: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,30}")
+
+
+@rule("NAME006", "mcp_servers")
+def server_name_can_be_used(subject: Subject) -> Iterator[Hit]:
+    for index, server in enumerate(subject.spec.mcp_servers):
+        if not _SERVER.fullmatch(server.name):
+            yield Hit(
+                ("mcp_servers", index, "name"),
+                f'"{server.name}" is not a valid name of a tool server',
+                hint=("use a letter, then up to 30 letters, digits, _ and -",),
+            )
+
+
+@rule("NAME006", "variables")
+def variable_name_is_free(subject: Subject) -> Iterator[Hit]:
+    for name in subject.spec.variables:
+        reason = why_reserved(name)
+        if reason:
+            yield Hit(
+                ("variables", name),
+                f'the variable name "{name}" is reserved: {reason}',
+                hint=("rename the variable",),
+                at_key=True,
+            )
+
+
+def why_reserved(name: str) -> str | None:
+    """Say why a variable cannot have this name; None if it can."""
+    if name in BUILT_IN_VARIABLES:
+        return "every run has a built-in variable of this name"
+    if name.startswith("_") or name.lower().startswith("weft"):
+        return "names that begin with _ or weft belong to Weft"
+    if name.lower() in KEYWORDS:
+        return "it is a keyword of conditions"
+    if keyword.iskeyword(name):
+        return "it is a keyword of Python"
+    if name == "structured_output":
+        return "it is the structured reply of an agent"
+    return None
+
+
+@rule("NAME006", "board")
+def tick_is_reserved(subject: Subject) -> Iterator[Hit]:
+    for index, name in enumerate(known_types(subject)):
+        if name == TICK:
+            yield Hit(
+                ("board", "artifacts", index),
+                f"the artifact type {TICK} is reserved for schedules",
+                hint=("rename the type",),
+            )

@@ -1,14 +1,15 @@
-"""Family OUT: the models of structured outputs, and the types that refer to them."""
+"""Models of structured outputs: the types that refer to them, unused and endless models."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft.check.declarations import lacks_model
-from weft.check.spelling import did_you_mean, listed, respelling, unknown_name
+from weft.check.rules.references import Reference, unknown_names
+from weft.check.spelling import listed
 from weft.check.subject import Hit, Subject, find_cycles, rule
-from weft.findings import Fix, Path, Remove
+from weft.findings import Path
 from weft.ids import nearest
 from weft.spec.agents import Agent
 from weft.spec.orchestrator import FormStart
@@ -17,34 +18,18 @@ from weft.spec.types import Ref, TypeExpr, UnionOf
 from weft.spec.variables import EntitySource
 
 
-@rule("OUT001", "variables", "models", "orchestrator")
+@rule("NAME001", "variables", "models", "orchestrator")
 def type_names_a_model(subject: Subject) -> Iterator[Hit]:
     for use in (*uses_elsewhere(subject), *uses_in_models(subject)):
-        for name in use.models:
-            if name not in subject.models:
-                yield Hit(
-                    use.path,
-                    f'the type of {use.what} refers to "{name}", which is no model',
-                    hint=did_you_mean(name, subject.models)
-                    or (f"declare the model {name} in structured_outputs, or use another type",),
-                    fix=respelling(use.path, name, subject.models) if use.alone else None,
-                )
+        references = (Reference(use.path, "model", name, f"{use.what} has") for name in use.models)
+        for hit in unknown_names(subject, references):
+            yield hit if use.alone else replace(hit, fix=None)
 
 
-@rule("OUT002", "registry", "models")
-def bound_model_exists(subject: Subject) -> Iterator[Hit]:
-    for index, binding in enumerate(subject.spec.registry):
-        if binding.model is not None and binding.model not in subject.models:
-            path = ("registry", index, "model")
-            fact = f'{binding.agent} is bound to "{binding.model}", which is no model'
-            otherwise = "declare the model, or write null for free text"
-            yield unknown_name(path, binding.model, subject.models, fact, otherwise)
-
-
-@rule("OUT003", "models", "registry", "agents", "variables", "orchestrator", "board")
+@rule("NAME003", "models", "registry", "agents", "variables", "orchestrator", "board")
 def model_is_used(subject: Subject) -> Iterator[Hit]:
     indexes = _indexes(subject)
-    # Where an agent waits for its model, the binding is missing, not the use: that is reported.
+    # BIND007 and TOOL009 report an agent without its model: then the binding is missing.
     waiting = any(
         _needs_model(agent) and lacks_model(subject, agent.agent_name)
         for agent in subject.spec.agents
@@ -52,26 +37,9 @@ def model_is_used(subject: Subject) -> Iterator[Hit]:
     for name in () if waiting else idle_models(subject):
         yield Hit(
             ("models", indexes[name], "name"),
-            f"nothing uses the model {name}",
+            f"the model {name} is never used",
             hint=("bind it to an agent in the registry, or remove it",),
         )
-
-
-@rule("OUT004", "registry")
-def agent_is_bound_once(subject: Subject) -> Iterator[Hit]:
-    first: dict[str, int] = {}
-    bindings = subject.spec.registry
-    for index, binding in enumerate(bindings):
-        known = bindings[first.setdefault(binding.agent, index)]
-        if known is not binding:
-            removal = Fix("remove the second entry", (Remove(("registry", index)),))
-            yield Hit(
-                ("registry", index, "agent"),
-                f"{binding.agent} is bound twice",
-                cause=(f"first to {known.model}, then to {binding.model}",),
-                hint=("keep one of the two entries",),
-                fix=removal if known == binding else None,
-            )
 
 
 @rule("OUT005", "models")

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from weft.check.rules.comparisons import Kind, kinds_of
+from weft.check.rules.references import Reference, unknown_names
 from weft.check.rules.secrets import why_not_read
 from weft.check.secrets import secret_in
-from weft.check.spelling import did_you_mean, short, unknown_name
+from weft.check.spelling import short
 from weft.check.subject import Hit, Subject, rule
 from weft.check.values import texts_in, variable_types
 from weft.engine.compile import refreshed
@@ -16,9 +17,10 @@ from weft.engine.turn.hook_points import is_function
 from weft.errors import ExpressionError
 from weft.findings import Json, Path
 from weft.ids import TENANT_VARIABLES
+from weft.spec import templates
 from weft.spec.part import JsonMap
 from weft.spec.queries import parse_query
-from weft.spec.templates import Reference, parse_template, references
+from weft.spec.templates import parse_template, references
 from weft.spec.types import print_type
 from weft.spec.variables import (
     ComputedSource,
@@ -54,20 +56,6 @@ def needs_of(source: Source, path: Path = ()) -> Iterator[Need]:
 def insertions_in(text: str, path: Path) -> Iterator[Need]:
     """Yield the variables that a text puts in."""
     return (Need(it.name, path, it.offset) for it in references(text))
-
-
-def unknown_insertion(subject: Subject, what: str, need: Need) -> Hit:
-    """Report that a text puts in what is no variable."""
-    literally = "declare it in context_variables.json"
-    if "query_template" not in need.path:  # In a query, {{name}} is read as {name}.
-        literally = f"declare it, or write {{{{{need.name}}}}} if the braces are meant literally"
-    return Hit(
-        need.path,
-        f'{what} puts in "{need.name}", which is no variable',
-        hint=did_you_mean(need.name, subject.variable_names) or (literally,),
-        offset=need.offset,
-        length=len(need.name),
-    )
 
 
 #: When a variable has its value: from the start, once the run has been prepared, or in a turn.
@@ -136,7 +124,9 @@ def _filled(subject: Subject, part: Json, key: str) -> Json:
         case str():
             pieces = parse_template(part)
             alone = pieces[0] if len(pieces) == 1 else None
-            return _value(subject, alone.name, key) if isinstance(alone, Reference) else part
+            return (
+                _value(subject, alone.name, key) if isinstance(alone, templates.Reference) else part
+            )
         case _:
             return part
 
@@ -176,7 +166,7 @@ def value_can_be_fetched(subject: Subject) -> Iterator[Hit]:
     for name, variable in subject.spec.variables.items():
         path: Path = ("variables", name, "source")
         for need in needs_of(variable.source, path):
-            yield from _needed(subject, name, variable.source, need)
+            yield from _objects(subject, name, need)
         match variable.source:
             case DatabaseSource() as source:
                 yield from _whole_document(name, variable, source.field)
@@ -199,20 +189,38 @@ def value_can_be_fetched(subject: Subject) -> Iterator[Hit]:
                 continue
 
 
-def _needed(subject: Subject, name: str, source: Source, need: Need) -> Iterator[Hit]:
+@rule("NAME001", "variables")
+def needed_is_declared(subject: Subject) -> Iterator[Hit]:
+    return unknown_names(subject, _references(subject))
+
+
+def _references(subject: Subject) -> Iterator[Reference]:
+    """Yield the variables that sources need to be read."""
+    for name, variable in subject.spec.variables.items():
+        source = variable.source
+        for need in needs_of(source, ("variables", name, "source")):
+            if need.offset is not None:
+                what = f"the {'query' if 'query_template' in need.path else 'url'} of {name}"
+                yield insertion(what, need)
+            elif not isinstance(source, EntitySource) or need.name in (
+                source.document or [need.name]
+            ):
+                # The rule about schemas reports a field that the schema does not have.
+                yield Reference(need.path, "variable", need.name, f"{name} is searched by")
+
+
+def insertion(what: str, need: Need) -> Reference:
+    """Return the reference of a text that inserts a variable."""
+    literally = f"or write {{{{{need.name}}}}} for the text {{{need.name}}}"
+    return Reference(need.path, "variable", need.name, f"{what} inserts", need.offset, literally)
+
+
+def _objects(subject: Subject, name: str, need: Need) -> Iterator[Hit]:
+    """Report an object that a document is searched by: no field equals one."""
     known = subject.spec.variables.get(need.name)
-    if need.name in subject.variable_names:
-        if need.offset is None and known is not None and kinds_of(known.type) <= {"object"}:
-            fact = f"{name} is found by {need.name}, an object, which no field equals"
-            yield Hit(need.path, fact, hint=("find it by one of its fields",))
-    elif need.offset is not None:
-        what = "query" if "query_template" in need.path else "url"
-        yield unknown_insertion(subject, f"the {what} of {name}", need)
-    elif not isinstance(source, EntitySource) or need.name in (source.document or [need.name]):
-        # Of a field that the schema of an entity does not have, VAR019 speaks.
-        fact = f'{name} is found by "{need.name}", which is no variable of the run'
-        otherwise = "name a declared or built-in variable"
-        yield unknown_name(need.path, need.name, subject.variable_names, fact, otherwise)
+    if need.offset is None and known is not None and kinds_of(known.type) <= {"object"}:
+        message = f"{name} is searched by {need.name}, which is an object: no field equals it"
+        yield Hit(need.path, message, hint=("search by one of its fields",))
 
 
 def _whole_document(name: str, variable: Variable, field: str | None = None) -> Iterator[Hit]:

@@ -8,9 +8,7 @@ from weft.check.declarations import of_plugins
 from weft.check.spelling import PATH_HINT, is_address_path
 from weft.check.subject import Hit, Subject, rule
 from weft.engine.compile import not_performed, refusal
-from weft.errors import ExpressionError
-from weft.spec.condition_parser import parse_condition
-from weft.spec.orchestrator import Budget, DatabaseStart, Orchestrator, ScheduleStart, WebhookStart
+from weft.spec.orchestrator import Budget, Orchestrator, ScheduleStart, WebhookStart
 
 _PATH: Final = ("orchestrator", "trigger")
 _MONTHS: Final = [
@@ -38,8 +36,6 @@ def run_can_start(subject: Subject) -> Iterator[Hit]:
     match orchestrator.trigger:
         case ScheduleStart() as start:
             yield from _schedule(start)
-        case DatabaseStart(condition=condition):
-            yield from _condition(condition)
         case WebhookStart(path=str() as path) if not is_address_path(path):
             yield Hit((*_PATH, "path"), f'"{path}" is no path of an address', hint=(PATH_HINT,))
         case _:
@@ -85,18 +81,6 @@ def _number(text: str, least: int, words: list[str]) -> int | None:
     return int(text) if text.isdecimal() else None
 
 
-def _condition(condition: str) -> Iterator[Hit]:
-    try:
-        parse_condition(condition)
-    except ExpressionError as error:
-        yield Hit(
-            (*_PATH, "condition"),
-            f"the condition that starts the workflow cannot be read: {error}",
-            hint=(error.hint,) if error.hint else ("write a condition over the document",),
-            offset=error.offset,
-        )
-
-
 def _mode(orchestrator: Orchestrator) -> Iterator[Hit]:
     kind, mode = orchestrator.trigger.type, orchestrator.startup_mode
     if kind in _UNATTENDED and mode in ("UserDriven", "AgentDriven"):
@@ -109,7 +93,6 @@ def _mode(orchestrator: Orchestrator) -> Iterator[Hit]:
 
 @rule("VAR024", "orchestrator")
 def budget_limits_something(subject: Subject) -> Iterator[Hit]:
-    met: set[str] = set()
     for index, budget in enumerate(subject.spec.orchestrator.budgets):
         path = ("orchestrator", "budgets", index)
         if all(getattr(budget, name) is None for name in _CEILINGS):
@@ -118,13 +101,6 @@ def budget_limits_something(subject: Subject) -> Iterator[Hit]:
                 f"the budget for the level {budget.level} has no ceiling and limits nothing",
                 hint=('add a ceiling such as "tokens"', "or remove the budget"),
             )
-        elif budget.level in met:
-            yield Hit(
-                path,
-                f"there are two budgets for the level {budget.level}",
-                hint=("write all ceilings of a level into one budget",),
-            )
-        met.add(budget.level)
 
 
 @rule("LINK003", "orchestrator", "variables", "flow", "board", "hooks", "lifecycle_tools")

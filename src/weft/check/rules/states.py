@@ -194,7 +194,7 @@ def trigger_follows_a_transition(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("STATE005", "variables")
+@rule("NAME002", "variables")
 def transition_stands_once(subject: Subject) -> Iterator[Hit]:
     for machine in _machines(subject):
         met: set[tuple[str, str, str]] = set()
@@ -204,9 +204,10 @@ def transition_stands_once(subject: Subject) -> Iterator[Hit]:
             if same_as in met:
                 yield Hit(
                     path,
-                    f"the transition of {machine.name} from {machine.told(same_as[0])} to "
-                    f"{machine.told(same_as[1])} is written twice",
+                    f"duplicate transition of {machine.name} from {machine.told(same_as[0])} to "
+                    f"{machine.told(same_as[1])}",
                     hint=("remove one of the two",),
-                    fix=Fix("remove the repeated transition", (Remove(path),)),
+                    fix=Fix("remove the second transition", (Remove(path),)),
+                    severity="warning",
                 )
             met.add(same_as)

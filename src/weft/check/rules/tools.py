@@ -2,67 +2,27 @@
 
 import builtins
 from collections.abc import Iterator
+from ipaddress import ip_address
 from typing import Final
+from urllib.parse import urlsplit
 
-from weft.check.code.facts import code_of, reached
+from weft.check.code.facts import reached
 from weft.check.code.functions import CONTEXT_NAMES, PLAIN_NAME, Parameter
 from weft.check.code.modules import UI_CALL, Module
-from weft.check.rules.declared import (
-    all_entries,
-    all_tool_entries,
-    lifecycle_entries,
-    misfits_at,
-    missing_built_ins,
-    missing_files,
-    missing_functions,
-    paths_outside,
+from weft.check.rules.code import (
     tool_entries,
-    unused_files,
     with_code,
 )
+from weft.check.rules.sources import address_hits, login_hits, secret_name_hits
 from weft.check.spelling import did_you_mean, listed
 from weft.check.subject import Hit, Subject, rule
-from weft.findings import Fix, Path, Place, SetValue
-from weft.ids import nearest
-from weft.spec.tools import UiTool
+from weft.findings import Fix, Path, SetValue
+from weft.spec.templates import Reference, parse_template
+from weft.spec.tools import McpServer, SecretRef, UiTool
+from weft.spec.variables import EnvironmentSource
 
 #: How long a description may be; a model reads all of them before every reply.
 MAX_DESCRIPTION: Final = 140
-
-
-@rule("TOOL001", "tools", "lifecycle_tools", "code")
-def file_exists(subject: Subject) -> Iterator[Hit]:
-    return missing_files(subject, all_tool_entries(subject))
-
-
-@rule("TOOL002", "tools", "lifecycle_tools", "code")
-def function_exists(subject: Subject) -> Iterator[Hit]:
-    yield from missing_functions(all_tool_entries(subject))
-    yield from missing_built_ins(subject)
-
-
-def functions_meant(subject: Subject) -> set[str]:
-    """Return the functions that tools and hooks misspell, as the code has them.
-
-    TOOL002 and HOOK002 report these. Whoever else names such a function is right.
-    """
-    near = [
-        nearest(entry.declared.function, entry.module.functions)
-        for entry in all_entries(subject)
-        if entry.module and not entry.module.defines(entry.declared.function)
-    ]
-    return {name for name in near if name}
-
-
-@rule("TOOL003", "code")
-def file_parses(subject: Subject) -> Iterator[Hit]:
-    for file, fault in code_of(subject).faults.items():
-        yield Hit(
-            (),
-            f"{file} is not valid Python: {fault.msg}",
-            hint=("correct the file; until then nothing in it can be checked",),
-            place=Place(file, max(fault.lineno or 1, 1), max(fault.offset or 1, 1)),
-        )
 
 
 @rule("TOOL004", "tools", "code")
@@ -110,12 +70,6 @@ def _unreadable_hints(path: Path, module: Module, parameters: list[Parameter]) -
             )
 
 
-@rule("TOOL005", "lifecycle_tools", "code")
-def lifecycle_tool_can_be_called(subject: Subject) -> Iterator[Hit]:
-    for entry, module, function in with_code(lifecycle_entries(subject)):
-        yield from misfits_at(entry, module, function, entry.declared.trigger)
-
-
 @rule("TOOL006", "tools")
 def description_fits(subject: Subject) -> Iterator[Hit]:
     for entry in tool_entries(subject):
@@ -149,21 +103,6 @@ def description_fits(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule(
-    "TOOL007",
-    "tools",
-    "lifecycle_tools",
-    "hooks",
-    "variables",
-    "orchestrator",
-    "flow",
-    "board",
-    "code",
-)
-def file_is_used(subject: Subject) -> Iterator[Hit]:
-    return unused_files(subject, "tools", "tools.json")
-
-
 @rule("TOOL010", "tools", "code")
 def ui_tool_asks(subject: Subject) -> Iterator[Hit]:
     for entry, module, function in with_code(tool_entries(subject)):
@@ -182,6 +121,86 @@ def ui_tool_asks(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("TOOL011", "tools", "lifecycle_tools")
-def file_is_inside(subject: Subject) -> Iterator[Hit]:
-    return paths_outside(subject, all_tool_entries(subject))
+# -- servers whose tools agents may use
+
+
+@rule("TOOL013", "mcp_servers", "variables")
+def server_can_be_reached(subject: Subject) -> Iterator[Hit]:
+    for index, server in enumerate(subject.spec.mcp_servers):
+        path: Path = ("mcp_servers", index)
+        yield from _way_to(server, path)
+        if server.url is not None:
+            yield from _address_hits(subject, server.name, server.url, (*path, "url"))
+        if server.auth is not None:
+            yield from login_hits(server.name, server.auth, (*path, "auth"))
+        for name, value in server.env.items():
+            if isinstance(value, SecretRef):
+                at = (*path, "env", name, "secret_env")
+                yield from secret_name_hits(server.name, value.secret_env, at)
+
+
+def _address_hits(subject: Subject, server: str, url: str, path: Path) -> Iterator[Hit]:
+    """Report a url that is none; it may begin with a variable that holds its first part."""
+    what = f"the url of the tool server {server}"
+    first = next(iter(parse_template(url)), "")
+    if not isinstance(first, Reference):
+        yield from address_hits(what, url, path)
+        return
+    variable = subject.spec.variables.get(first.name)
+    if variable is None or variable.secret or not isinstance(variable.source, EnvironmentSource):
+        yield Hit(
+            path,
+            f"{what} begins with {{{first.name}}}, which is no open environment variable",
+            hint=(f'declare {first.name} with a source of type "environment"', "or write it out"),
+            offset=first.offset,
+            length=len(first.name),
+        )
+
+
+def _way_to(server: McpServer, path: Path) -> Iterator[Hit]:
+    name = f"the tool server {server.name}"
+    if not server.command and server.url is None:
+        yield Hit(
+            path,
+            f"{name} has neither a command that starts it nor a url",
+            hint=('add "command" with a program and its arguments', 'or add "url"'),
+        )
+    elif server.command and server.url is not None:
+        yield Hit(
+            (*path, "url"),
+            f"{name} has a command that starts it and a url as well",
+            hint=('keep either "command" or "url"',),
+        )
+    elif server.auth is not None and server.url is None:
+        yield Hit(
+            (*path, "auth"),
+            f"{name} is a program, to which nobody signs in: its auth is not used",
+            hint=('give it the secret in "env": {"KEY": {"secret_env": "KEY"}}',),
+        )
+    elif server.env and not server.command:
+        yield Hit(
+            (*path, "env"),
+            f"{name} runs already, elsewhere: its env is not used",
+            hint=('remove "env", or start the server with "command"',),
+        )
+
+
+@rule("TOOL014", "mcp_servers")
+def server_is_spoken_to_in_private(subject: Subject) -> Iterator[Hit]:
+    for index, server in enumerate(subject.spec.mcp_servers):
+        if server.url and server.url.lower().startswith("http://") and not _is_local(server.url):
+            yield Hit(
+                ("mcp_servers", index, "url"),
+                f"what is said to the tool server {server.name} can be read on its way: "
+                "its url begins with http://",
+                hint=("write https:// if the server knows it",),
+            )
+
+
+def _is_local(url: str) -> bool:
+    """Tell whether an address is one of this machine."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

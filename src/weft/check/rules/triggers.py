@@ -1,15 +1,12 @@
 """Family VAR, second part: whether the events that set a variable can happen."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from pydantic import ValidationError
 
-from weft.check.code.facts import function_at, function_named, missing_function
-from weft.check.code.functions import not_given
+from weft.check.code.facts import function_at
 from weft.check.declarations import (
     PlacedTrigger,
-    WaitsForTool,
     bound_model,
     of_plugins,
     placed_triggers,
@@ -17,9 +14,9 @@ from weft.check.declarations import (
     serving,
 )
 from weft.check.explore.happenings import automatic_calls
-from weft.check.rules.declared import RUN_POINTS
-from weft.check.rules.tools import functions_meant
-from weft.check.spelling import did_you_mean, listed, short, unknown_name
+from weft.check.rules.code import functions_meant
+from weft.check.rules.references import Reference, unknown_name
+from weft.check.spelling import did_you_mean, short
 from weft.check.subject import Hit, Subject, rule
 from weft.engine.variables.conditions import same
 from weft.engine.variables.patterns import pattern
@@ -29,79 +26,33 @@ from weft.spec.tools import UiTool
 from weft.spec.triggers import (
     CUSTOM,
     AgentTextTrigger,
-    AgentTurnCountTrigger,
     BringsValue,
     Contains,
     Equals,
     Exact,
-    FunctionTrigger,
-    HandoffTrigger,
-    LifecycleTrigger,
     Match,
-    ModelFailedTrigger,
     Regex,
     TakesFromEvent,
     ToolCallTrigger,
-    ToolFailedTrigger,
     UiResponseTrigger,
     UserTextTrigger,
 )
 
 
-@rule("VAR007", "variables", "agents")
-def agent_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
+@rule("VAR008", "variables", "tools")
+def answered_tool_asks(subject: Subject) -> Iterator[Hit]:
+    asking = {tool.function for tool in subject.spec.tools if isinstance(tool, UiTool)}
     for placed in placed_triggers(subject):
         trigger = placed.trigger
-        if isinstance(trigger, LifecycleTrigger) and trigger.agent and trigger.event in RUN_POINTS:
-            yield Hit(
-                (*placed.path, "agent"),
-                f"a trigger of {placed.variable} waits for {trigger.event} of {trigger.agent}, "
-                "which is a boundary of the run and of no agent",
-                hint=('remove "agent"', 'or set the event to "before_agent" or "after_agent"'),
-            )
+        if not isinstance(trigger, UiResponseTrigger) or trigger.tool in asking:
             continue
-        for key, name in _agents_of(placed):
-            known = subject.targets if key == "target_agent" else tuple(subject.agents)
-            if name not in known:
-                path = (*placed.path, key)
-                fact = f'a trigger of {placed.variable} waits for "{name}", which is no agent'
-                yield unknown_name(path, name, known, fact, "name an agent of agents.json")
-
-
-def _agents_of(placed: PlacedTrigger) -> Iterator[tuple[str, str]]:
-    match placed.trigger:
-        case AgentTextTrigger(agent=agent) | AgentTurnCountTrigger(agent=agent):
-            yield "agent", agent
-        case LifecycleTrigger(agent=str() as agent) | ModelFailedTrigger(agent=str() as agent):
-            yield "agent", agent
-        case HandoffTrigger(source_agent=source, target_agent=target):
-            if source is not None:
-                yield "source_agent", source
-            if target is not None:
-                yield "target_agent", target
-        case _:
-            return
-
-
-@rule("VAR008", "variables", "tools", "mcp_servers")
-def tool_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
-    asking = {tool.function for tool in subject.spec.tools if isinstance(tool, UiTool)}
-    misspelt = subject.once(functions_meant)
-    for placed in placed_triggers(subject):
-        trigger, path = placed.trigger, (*placed.path, "tool")
-        tool = trigger.tool if isinstance(trigger, WaitsForTool | ToolFailedTrigger) else None
-        if tool is None or tool in misspelt:
-            continue
-        waits = f"a trigger of {placed.variable} waits for"
-        if tool not in subject.tools and not serving(subject, tool):
-            fact = f'{waits} "{tool}", which is no tool'
-            otherwise = "name the function of a tool in tools.json"
-            yield unknown_name(path, tool, subject.tools, fact, otherwise)
-        elif isinstance(trigger, UiResponseTrigger) and tool not in asking:
+        declared = trigger.tool in subject.tools or serving(subject, trigger.tool)
+        if declared and trigger.tool not in subject.once(functions_meant):
             yield Hit(
-                path,
-                f"{waits} an answer to {tool}, which asks nobody: it is no UI tool",
-                hint=('use the trigger "tool_response"', 'or make the tool a "UI_Tool"'),
+                (*placed.path, "tool"),
+                f"a trigger of {placed.variable} waits for an answer to {trigger.tool}, "
+                "which is not a UI tool",
+                hint=('use the trigger "tool_response"', 'or declare the tool as "UI_Tool"'),
             )
 
 
@@ -195,7 +146,7 @@ def _other_value(placed: PlacedTrigger) -> str | None:
     return None
 
 
-@rule("VAR015", "variables", "tools", "agents", "models", "registry", "code")
+@rule("NAME001", "variables", "tools", "agents", "models", "registry", "code")
 def argument_exists(subject: Subject) -> Iterator[Hit]:
     for placed in placed_triggers(subject):
         trigger = placed.trigger
@@ -203,19 +154,17 @@ def argument_exists(subject: Subject) -> Iterator[Hit]:
             continue
         known = _arguments(subject, trigger.tool)
         if known is not None and trigger.argument not in known:
-            fact = (
-                f'a trigger of {placed.variable} takes the argument "{trigger.argument}" '
-                f"of {trigger.tool}, which has no such parameter"
-            )
-            otherwise = f"{trigger.tool} takes {', '.join(known) or 'no arguments'}"
+            what = f"a trigger of {placed.variable} takes"
             path = (*placed.path, "argument")
-            yield unknown_name(path, trigger.argument, known, fact, otherwise)
+            reference = Reference(path, "", trigger.argument, what)
+            hint = f"{trigger.tool} takes {', '.join(known) or 'no arguments'}"
+            yield unknown_name(reference, f"argument of {trigger.tool}", known, hint)
 
 
 def _arguments(subject: Subject, name: str) -> tuple[str, ...] | None:
     """Return what a tool can be called with; None if that is not known or anything goes."""
     files = {tool.file for tool in subject.spec.tools if tool.function == name}
-    # One name in two files is reported by NAME004.
+    # NAME002 reports one name in two files.
     function = function_at(subject, "tools", files.pop(), name) if len(files) == 1 else None
     if function is None or function.decorated:
         return None
@@ -230,33 +179,6 @@ def _arguments(subject: Subject, name: str) -> tuple[str, ...] | None:
         for field in subject.models.get(bound_model(subject, agent) or "", ())
     ]
     return tuple(dict.fromkeys((*named, *brought)))
-
-
-@rule("VAR016", "variables", "code")
-def function_of_trigger_exists(subject: Subject) -> Iterator[Hit]:
-    for placed in placed_triggers(subject):
-        if not isinstance(placed.trigger, FunctionTrigger):
-            continue
-        function, path = placed.trigger.function, (*placed.path, "function")
-        asks = f"a trigger of {placed.variable} asks {function},"
-        missing = missing_function(subject, function)
-        found = function_named(subject, function)
-        given = (*subject.spec.variables, *_TOLD)
-        lacking = not_given(found[1], given) if found else []
-        if missing:
-            yield Hit(path, f"{asks} but {missing.fact}", hint=missing.hint)
-        elif lacking:
-            yield Hit(
-                path,
-                f"{asks} which requires {listed(it.name for it in lacking)}",
-                cause=(f"it is given every variable by its name, and {listed(_TOLD)}",),
-                hint=did_you_mean(lacking[0].name, given)
-                or ("name one of these, or give the parameter a default value",),
-            )
-
-
-#: What a function of a trigger is given beside the variables.
-_TOLD: Final = ("values", "agent", "message", "messages", "content")
 
 
 @rule("VAR027", "variables")

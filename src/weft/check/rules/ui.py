@@ -2,23 +2,22 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, cast
 
 from weft.check.answer_schema import Lost, answers_refused, follow, schema_faults
 from weft.check.code.facts import code_of, reached
 from weft.check.code.modules import UI_CALL, Module
 from weft.check.declarations import PlacedTrigger, placed_triggers
-from weft.check.rules.declared import all_entries, tool_entries
-from weft.check.rules.sources import insertions_in, unknown_insertion
-from weft.check.rules.tools import functions_meant
+from weft.check.rules.code import all_entries, functions_meant, tool_entries
+from weft.check.rules.references import unknown_names
+from weft.check.rules.sources import insertion, insertions_in
 from weft.check.spelling import (
     agent_meant,
     did_you_mean,
     listed,
     pascal_case,
     respelling,
-    unknown_name,
 )
 from weft.check.subject import Hit, Subject, rule
 from weft.findings import Fix, Json, Path, Place, SetValue
@@ -37,22 +36,26 @@ def answer_can_be_given(subject: Subject) -> Iterator[Hit]:
         if component in _drawn(subject):
             continue
         if tool.response_schema is None:
-            fact = (
+            yield Hit(
+                path,
                 f"the UI tool {tool.function} has neither tools/{component}.jsx "
-                "nor a response_schema, so there is nothing to show"
+                "nor a response_schema, so nothing can be shown",
+                hint=did_you_mean(component, _drawn(subject))
+                or ("add a response_schema: a form is made from it", "or write the component"),
+                fix=respelling(path, component, _drawn(subject)),
             )
-            otherwise = ("add a response_schema: a form is made from it", "or write the component")
-            yield unknown_name(path, component, _drawn(subject), fact, *otherwise)
         elif meant:
-            fact = (
-                f"there is no tools/{component}.jsx for the UI tool {tool.function}, "
-                f"and no tool shows tools/{meant}.jsx"
+            yield Hit(
+                path,
+                f"the UI tool {tool.function} has no tools/{component}.jsx, "
+                f"and no tool shows tools/{meant}.jsx",
+                hint=(f'did you mean "{meant}"?',),
+                fix=respelling(path, component, _unshown(subject)),
+                severity="warning",
             )
-            found = unknown_name(path, component, _unshown(subject), fact)
-            yield replace(found, severity="warning")
 
 
-@rule("UI002", "variables", "tools")
+@rule("NAME001", "variables", "tools")
 def answer_has_key(subject: Subject) -> Iterator[Hit]:
     for answer in _answers(subject):
         lost = follow(answer.schema, answer.key)
@@ -61,9 +64,9 @@ def answer_has_key(subject: Subject) -> Iterator[Hit]:
             known = f"it has {listed(lost.known)} there" if lost.known else "it has none there"
             yield Hit(
                 path,
-                f'the answer to {answer.tool} has no "{lost.step}", '
-                f"from which {answer.placed.variable} is set",
-                cause=(f"so says the response_schema: {known}",),
+                f"a trigger of {answer.placed.variable} takes unknown field "
+                f'"{lost.step}" of the answer to {answer.tool}',
+                cause=(f"according to the response_schema, {known}",),
                 hint=did_you_mean(lost.step, lost.known)
                 or ("add the property to the response_schema, or correct response_key",),
                 fix=respelling(path, lost.step, lost.known) if lost.step == answer.key else None,
@@ -89,7 +92,7 @@ def schema_is_a_schema(subject: Subject) -> Iterator[Hit]:
                 )
 
 
-@rule("UI004", "tools")
+@rule("NAME004", "tools")
 def component_is_pascal_case(subject: Subject) -> Iterator[Hit]:
     seen: set[str] = set()
     for index, tool in _ui_tools(subject):
@@ -203,7 +206,7 @@ def default_exports(text: str) -> Iterator[int]:
     return (found.start() for found in _EXPORT.finditer(plain))
 
 
-@rule("UI007", "tools", "lifecycle_tools", "hooks", "code")
+@rule("NAME001", "tools", "lifecycle_tools", "hooks", "code")
 def question_has_tool(subject: Subject) -> Iterator[Hit]:
     known = [tool.function for tool in subject.spec.tools if isinstance(tool, UiTool)]
     right = {None, *known, *subject.once(functions_meant)}
@@ -218,7 +221,7 @@ def question_has_tool(subject: Subject) -> Iterator[Hit]:
         if name not in right and _is_outside(modules[file], root):
             yield Hit(
                 (),
-                f'{UI_CALL} shows "{name}", which is no UI tool of the package',
+                f'{UI_CALL} names unknown UI tool "{name}"',
                 hint=did_you_mean(str(name), known) or (_remedy(subject, str(name)),),
                 place=modules[file].place(spot),
             )
@@ -275,7 +278,7 @@ def approval_can_be_asked_for(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("UI009", "tools", "mcp_servers", "variables")
+@rule("NAME001", "tools", "mcp_servers", "variables")
 def addressee_is_known(subject: Subject) -> Iterator[Hit]:
     asked: list[tuple[str, Path, str | None]] = [
         *((it.function, ("tools", index, "for"), it.for_) for index, it in _ui_tools(subject)),
@@ -284,10 +287,14 @@ def addressee_is_known(subject: Subject) -> Iterator[Hit]:
             for index, it in enumerate(subject.spec.mcp_servers)
         ),
     ]
-    for name, path, addressee in asked:
-        for need in insertions_in(addressee or "", path):
-            if need.name not in subject.variable_names:
-                yield unknown_insertion(subject, f"the addressee of {name}", need)
+    return unknown_names(
+        subject,
+        (
+            insertion(f"the addressee of {name}", need)
+            for name, path, addressee in asked
+            for need in insertions_in(addressee or "", path)
+        ),
+    )
 
 
 @rule("UI010", "variables", "tools")

@@ -1,4 +1,4 @@
-"""Family VAR, fourth part: every variable is set by something and read by something."""
+"""NAME003 and VAR011: variables that nothing reads, and variables that nothing sets."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -8,7 +8,7 @@ from weft.check.code.modules import Definition
 from weft.check.declarations import insertions, placed_triggers, quoted_words, words
 from weft.check.flow_parts import sources, tested
 from weft.check.flow_parts import texts as flow_texts
-from weft.check.rules.declared import all_entries
+from weft.check.rules.code import all_entries
 from weft.check.rules.sources import needs_of
 from weft.check.spelling import variable_meant
 from weft.check.subject import Hit, Subject, rule
@@ -88,7 +88,7 @@ def _set_by_code(subject: Subject) -> frozenset[str] | None:
     return None if None in found else frozenset(variable_meant(subject, it) for it in found if it)
 
 
-@rule("VAR012", *_READS)
+@rule("NAME003", *_READS)
 def something_reads_it(subject: Subject) -> Iterator[Hit]:
     if _lacks_code(subject):
         return
@@ -97,7 +97,7 @@ def something_reads_it(subject: Subject) -> Iterator[Hit]:
         if name not in read and not _is_kept(variable.source):
             yield Hit(
                 ("variables", name),
-                f"nothing reads {name}: no prompt, no condition, no computation, no code",
+                f"the variable {name} is never used: no prompt, condition or code reads it",
                 hint=("remove it, or expose it to the agent that needs it",),
                 at_key=True,
             )
@@ -132,7 +132,7 @@ def read_variables(subject: Subject) -> frozenset[str]:
     for server in spec.mcp_servers:
         read.update(it.name for it in references(server.for_ or ""))
     read |= set(_taken_by_functions(subject))
-    # A misspelt name in the code is reported by VAR029, and counts as what it means.
+    # A misspelt name in the code is reported by NAME001, and counts as what it means.
     read |= {it.variable for definition in _definitions(subject) for it in definition.reads}
     read |= set(_read_by_steps(subject))
     meant = {variable_meant(subject, name) for name in read}

@@ -1,20 +1,17 @@
 """Family VAR, first part: whether a variable's own declaration makes sense."""
 
-import keyword
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
-from weft.check.code.facts import function_named, missing_function
-from weft.check.code.functions import not_given
 from weft.check.declarations import assigned, placed_triggers
-from weft.check.rules.comparisons import instead, kinds_of, objections
-from weft.check.rules.conditions import first_mentions
+from weft.check.rules.comparisons import instead, kinds_of
+from weft.check.rules.conditions import computing_conditions, first_mentions
+from weft.check.rules.references import Reference, unknown_name
 from weft.check.spelling import (
     did_you_mean,
-    listed,
     respelling,
     short,
-    unknown_name,
     variable_meant,
 )
 from weft.check.subject import Hit, Subject, find_cycles, rule
@@ -23,13 +20,10 @@ from weft.check.values import (
     holds_secret,
     is_open_secret,
     shown_value_error,
-    variable_types,
 )
 from weft.errors import ExpressionError
 from weft.findings import Json, Path
-from weft.ids import BUILT_IN_VARIABLES, FUNCTION_REF
-from weft.spec.condition_parser import parse_condition
-from weft.spec.conditions import KEYWORDS
+from weft.ids import BUILT_IN_VARIABLES
 from weft.spec.triggers import ToolCallTrigger
 from weft.spec.types import print_type
 from weft.spec.variables import (
@@ -113,8 +107,13 @@ def _written_values(subject: Subject) -> Iterator[tuple[str, str, Path, Json]]:
             place = ("variables", name, "source", "transitions", index)
             yield name, "the state", (*place, "from"), transition.from_
             yield name, "the state", (*place, "to"), transition.to
-    for name, source in subject.sources(ComputedSource):
-        if _computing_condition(source):
+    conditions = [
+        name
+        for name, _, placed in computing_conditions(subject)
+        if not isinstance(placed.condition, ExpressionError)
+    ]
+    for name, _ in subject.sources(ComputedSource):
+        if name in conditions:
             yield name, "the true or false of a condition", ("variables", name, "type"), True
 
 
@@ -129,112 +128,25 @@ def computation_ends(subject: Subject) -> Iterator[Hit]:
         )
 
 
-@rule("VAR004", "variables", "models", "code")
-def computation_is_sound(subject: Subject) -> Iterator[Hit]:
-    for name, source in subject.sources(ComputedSource):
-        yield from _inputs_exist(subject, name, source)
-        if FUNCTION_REF.match(source.computation):
-            yield from _function_hits(subject, name, source)
-        else:
-            yield from _condition_hits(subject, name, source)
-
-
-def _function_hits(subject: Subject, name: str, source: ComputedSource) -> Iterator[Hit]:
-    path, by = ("variables", name, "source", "computation"), f"{name} is computed by"
-    missing = missing_function(subject, source.computation)
-    found = function_named(subject, source.computation)
-    lacking = not_given(found[1], source.inputs) if found else []
-    if missing:
-        fact = f"{by} {source.computation}, but {missing.fact}"
-        yield Hit(path, fact, hint=missing.hint)
-    elif lacking:
-        names = [it.name for it in lacking]
-        known = [it for it in names if it in subject.variable_names]
-        yield Hit(
-            path,
-            f"{by} {source.computation}, which requires {listed(names)}, no input of it",
-            cause=(f"the inputs are {listed(source.inputs)}",) if source.inputs else (),
-            hint=(f'add "{known[0]}" to the inputs',)
-            if known
-            else did_you_mean(names[0], source.inputs)
-            or ("name the parameters like the inputs, or give them default values",),
-        )
-
-
-def _inputs_exist(subject: Subject, name: str, source: ComputedSource) -> Iterator[Hit]:
-    for index, entry in enumerate(source.inputs):
-        if entry not in subject.variable_names:
-            path = ("variables", name, "source", "inputs", index)
-            fact = f'{name} is computed from "{entry}", which is no variable'
-            yield unknown_name(path, entry, subject.variable_names, fact, "declare the variable")
-
-
-def _computing_condition(source: ComputedSource) -> bool:
-    if FUNCTION_REF.match(source.computation):
-        return False
-    try:
-        parse_condition(source.computation)
-    except ExpressionError:
-        return False  # VAR004 reports it
-    return True
-
-
-def _condition_hits(subject: Subject, name: str, source: ComputedSource) -> Iterator[Hit]:
-    path = ("variables", name, "source", "computation")
-    try:
-        used = first_mentions(source.computation)
-    except ExpressionError as error:
-        fact = f"the computation of {name} is neither a function nor a condition: {error}"
-        hint = error.hint or "write a condition over the inputs"
-        yield Hit(path, fact, hint=(hint, _FUNCTION_HINT), offset=error.offset)
-        return
-    # An input that nobody declares is reported as such, and once.
-    inputs = {variable_meant(subject, entry) for entry in source.inputs}
-    lacking = [entry for entry in used if entry not in inputs and entry not in source.inputs]
-    for entry in lacking:
-        fact = f"the computation of {name} uses {entry}, which is not among its inputs"
-        hint = did_you_mean(entry, source.inputs) or (f'add "{entry}" to the inputs',)
-        yield Hit(path, fact, hint=hint, offset=used[entry], length=len(entry))
-    for index, entry in enumerate(source.inputs):
-        # Where an input is lacking, one that is not used was likely written in its place.
-        if not lacking and entry not in used and entry in subject.variable_names:
-            fact = f"the computation of {name} does not use its input {entry}"
-            hint = ("remove the input, or use it in the condition",)
-            yield Hit(("variables", name, "source", "inputs", index), fact, hint=hint)
-    for objection in objections(source.computation, subject.once(variable_types), subject.models):
-        fact = f"in the computation of {name}, {objection.fact}"
-        yield Hit(path, fact, hint=objection.hint, offset=objection.offset, length=objection.length)
-
-
-_FUNCTION_HINT: Final = "or name a function of the package as module:function"
-
-
-@rule("VAR006", "variables")
-def name_is_free(subject: Subject) -> Iterator[Hit]:
-    for name in subject.spec.variables:
-        reason = why_reserved(name)
-        if reason:
-            yield Hit(
-                ("variables", name),
-                f"{name} cannot be the name of a variable: {reason}",
-                hint=("choose another name",),
-                at_key=True,
-            )
-
-
-def why_reserved(name: str) -> str | None:
-    """Say why a variable cannot have this name; None if it can."""
-    if name in BUILT_IN_VARIABLES:
-        return "every run has a variable of this name already"
-    if name.startswith("_") or name.lower().startswith("weft"):
-        return "names that begin with _ or weft belong to Weft itself"
-    if name.lower() in KEYWORDS:
-        return "it is a word of the condition language"
-    if keyword.iskeyword(name):
-        return "it is a word of the Python language"
-    if name == "structured_output":
-        return "it stands for the reply of an agent with a bound model"
-    return None
+@rule("VAR004", "variables")
+def inputs_match_computation(subject: Subject) -> Iterator[Hit]:
+    for name, source, placed in computing_conditions(subject):
+        if isinstance(placed.condition, ExpressionError):
+            continue  # COND001 reports it
+        used = first_mentions(placed.text)
+        # NAME001 reports an unknown input; it counts as the variable that was probably meant.
+        inputs = {variable_meant(subject, entry) for entry in source.inputs}
+        lacking = [entry for entry in used if entry not in inputs and entry not in source.inputs]
+        for entry in lacking:
+            message = f"the computation of {name} uses {entry}, which is not one of its inputs"
+            hint = did_you_mean(entry, source.inputs) or (f'add "{entry}" to "inputs"',)
+            yield Hit(placed.path, message, hint=hint, offset=used[entry], length=len(entry))
+        for index, entry in enumerate(source.inputs):
+            # An unused input was probably written in the place of a lacking one.
+            if not lacking and entry not in used and entry in subject.variable_names:
+                message = f"the computation of {name} does not use its input {entry}"
+                hint = ("remove the input, or use it in the condition",)
+                yield Hit(("variables", name, "source", "inputs", index), message, hint=hint)
 
 
 @rule("VAR013", "variables")
@@ -249,31 +161,20 @@ def writers_can_write(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("VAR017", "variables")
-def kept_in_entity(subject: Subject) -> Iterator[Hit]:
-    entities = [name for name, _ in subject.sources(EntitySource)]
-    for name, source in subject.sources(ComputedSource):
-        kept = source.persist_to
-        if kept is not None and kept not in entities:
-            path = ("variables", name, "source", "persist_to")
-            fact = f'{name} is to be kept in "{kept}", which is no entity variable'
-            otherwise = "name a variable whose source is entity"
-            yield unknown_name(path, kept, entities, fact, otherwise)
-
-
-@rule("VAR019", "variables")
+@rule("NAME001", "variables")
 def entity_can_be_found(subject: Subject) -> Iterator[Hit]:
     for name, source in subject.sources(EntitySource):
         known = {*source.document, *BUILT_IN_VARIABLES}
         # Without a schema nothing is known about the fields.
         if source.document and source.search_by not in known:
             path = ("variables", name, "source", "search_by")
-            yield Hit(
-                path,
-                f'{name} is found by "{source.search_by}", which is no field of its schema',
-                hint=did_you_mean(source.search_by, known) or ("add the field to the schema",),
-                fix=respelling(path, source.search_by, source.document),
+            hit = unknown_name(
+                Reference(path, "", source.search_by, f"{name} is searched by"),
+                "field",
+                known,
+                'add the field to "schema"',
             )
+            yield replace(hit, fix=respelling(path, source.search_by, source.document))
 
 
 @rule("VAR028", "variables")

@@ -1,11 +1,11 @@
-"""Family VAR, fifth part: whether code may set and read the variables that it names."""
+"""VAR021 and NAME001: variables that code sets and reads by name."""
 
 from collections.abc import Iterable, Iterator
 
 from weft.check.code.facts import code_of, reached
 from weft.check.code.functions import PLAIN_NAME
 from weft.check.code.modules import Definition, PlacedRead, PlacedWrite
-from weft.check.rules.declared import RUN_POINTS, AnyEntry, all_entries
+from weft.check.rules.code import RUN_POINTS, AnyEntry, all_entries
 from weft.check.spelling import did_you_mean, short
 from weft.check.subject import Hit, Subject, rule
 from weft.check.values import shown_value_error, told
@@ -32,7 +32,7 @@ def code_may_set_it(subject: Subject) -> Iterator[Hit]:
                 )
 
 
-@rule("VAR029", "variables", "tools", "lifecycle_tools", "hooks", "code")
+@rule("NAME001", "variables", "tools", "lifecycle_tools", "hooks", "code")
 def read_is_declared(subject: Subject) -> Iterator[Hit]:
     reported: set[tuple[Place, str]] = set()
     for entry in all_entries(subject):
@@ -80,7 +80,7 @@ def _fault(
     """Say why a run refuses the write, and what to do."""
     variables, declared = subject.spec.variables, entry.declared
     # What an agent may set, the tools that it calls may set for it. Of writers that do not exist
-    # BIND008 speaks: any of them may be meant for this one.
+    # NAME001 speaks: any of them may be meant for this one.
     writers = [declared.function, *_agents(subject, declared)]
     named = (variables[name].writers if name in variables else None) or ()
     known = subject.once(_who_may_write)

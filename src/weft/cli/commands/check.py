@@ -202,7 +202,7 @@ def check(
     select: Annotated[
         tuple[str, ...],
         Parameter(
-            help="Report only these codes or families: HAND,EXPO003.",
+            help="Report only these codes or families: HAND,NAME001.",
             metavar="CODES",
             completer=code_lists,
         ),

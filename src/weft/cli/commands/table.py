@@ -332,14 +332,14 @@ Patterns:
         (
             "weft check",
             "weft check Returns --fix",
-            "weft check --select HAND,EXPO003 --format concise",
+            "weft check --select HAND,NAME001 --format concise",
             "weft check --format sarif > weft.sarif",
         ),
     ),
     Command(
         "explain",
         "Explain a code: what it means, why it matters, how to fix it.",
-        ("weft explain HAND001", "weft explain HAND", "weft explain --all --format markdown"),
+        ("weft explain NAME001", "weft explain HAND", "weft explain --all --format markdown"),
         "reference:explain",
     ),
     Command(

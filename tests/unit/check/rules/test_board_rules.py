@@ -82,7 +82,7 @@ def test_a_sound_board_has_none_of_it():
     ],
 )
 def test_NAME001_on_a_board(name, message):
-    said = [it.message for it in check(workflow(member(name))) if it.code == "NAME001"]
+    said = [it.message for it in check(workflow(member(name))) if it.code == "NAME004"]
     assert said == ([message] if message else [])
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from weft.check.rules.explored import blocks_exploration
-from weft.check.run import check
+from weft.check.run import check, examine
 from weft.check.subject import Subject
 from weft.spec.workflow import WorkflowSpec
 
@@ -48,7 +47,7 @@ UI = {
 
 
 def test_await_in_plain_function_is_found():
-    finding = only("TOOL003", subject("def save(x: int):\n    await x\n"))
+    finding = only("CODE003", subject("def save(x: int):\n    await x\n"))
     assert finding.message.endswith("'await' outside async function")
     assert str(finding.place) == "tools/a.py:2:5"
 
@@ -56,7 +55,7 @@ def test_await_in_plain_function_is_found():
 @pytest.mark.parametrize("read", ['.get("amout")', '["amout"]', '.get_int("amout", 1)'])
 def test_read_of_unknown_variable_is_found(read):
     code = f"def save(context_variables):\n    return context_variables{read}\n"
-    finding = only("VAR029", subject(code, AMOUNT))
+    finding = only("NAME001", subject(code, AMOUNT))
     assert finding.message == 'save reads unknown variable "amout"'
     assert finding.hint == ('did you mean "amount"?',)
     assert str(finding.place) == "tools/a.py:2:12"
@@ -74,7 +73,7 @@ def test_read_of_unknown_variable_is_found(read):
 )
 def test_other_reads_are_not_found(line):
     code = f"from weft import Context\n\n\ndef save(ctx: Context):\n    {line}\n"
-    assert found("VAR029", subject(code, AMOUNT)) == []
+    assert found("NAME001", subject(code, AMOUNT)) == []
 
 
 def test_read_in_helper_is_found_once():
@@ -93,7 +92,7 @@ def test_read_in_helper_is_found_once():
         }
         for name in ("save", "load")
     ]
-    assert only("VAR029", subject(code, {}, tools=tools)).hint[0].startswith("declare")
+    assert only("NAME001", subject(code, {}, tools=tools)).hint[0].startswith("declare")
 
 
 @pytest.mark.parametrize(
@@ -130,25 +129,25 @@ def test_awaited_answer_is_not_found(code):
 
 
 def test_unknown_model_provider_is_found():
-    finding = only("BIND010", subject(agent={"model": "opnai:gpt-5"}))
+    finding = only("NAME001", subject(agent={"model": "opnai:gpt-5"}))
     assert finding.hint == ('did you mean "openai:gpt-5"?',)
     assert finding.place.file == "agents.0.model"
     orchestrator = {"workflow_name": "W", "initial_agent": "Clerk", "model": "zzz"}
-    finding = only("BIND010", subject(orchestrator=orchestrator))
+    finding = only("NAME001", subject(orchestrator=orchestrator))
     assert finding.hint == ("use PROVIDER:MODEL with one of ollama, openai",)
 
 
 def test_model_provider_of_an_engine_is_checked():
     engines = [{"kind": "model", "model": "opnai:x"}, {"kind": "model"}]
     board = {"artifacts": [], "agents": [{"agent": "Clerk", "engines": engines}]}
-    finding = only("BIND010", subject(orchestrator={"workflow_name": "W"}, board=board))
+    finding = only("NAME001", subject(orchestrator={"workflow_name": "W"}, board=board))
     assert finding.place.file == "board.agents.0.engines.0.model"
 
 
 def test_known_model_provider_is_accepted():
-    assert found("BIND010", subject(agent={"model": "openai:gpt-5"})) == []
+    assert found("NAME001", subject(agent={"model": "openai:gpt-5"})) == []
     elsewhere = Subject(subject(agent={"model": "mine:x"}).spec)
-    assert found("BIND010", elsewhere) == []
+    assert found("NAME001", elsewhere) == []
 
 
 def test_workflow_without_agents_has_one_finding():
@@ -199,7 +198,7 @@ def test_condition_on_a_state_that_no_transition_has_is_found():
     source = {"type": "derived", "default": "draft", "transitions": steps}
     handoffs = [{"source_agent": "Clerk", "target_agent": "user", "condition": "stage == 'reviw'"}]
     finding = only(
-        "HAND015",
+        "COND003",
         subject(variables={"stage": {"type": "str", "source": source}}, handoffs=handoffs),
     )
     assert "is never" in finding.message
@@ -209,9 +208,9 @@ def test_condition_on_a_state_that_no_transition_has_is_found():
 def test_errors_that_block_exploration_are_known():
     handoffs = [{"source_agent": "Clerk", "target_agent": "Bos"}]
     checked = subject(handoffs=handoffs)
-    assert blocks_exploration(checked.spec, check(checked))
+    assert not examine(checked).explored
     clean = subject(handoffs=[{"source_agent": "Clerk", "target_agent": "user"}])
-    assert not blocks_exploration(clean.spec, check(clean))
+    assert examine(clean).explored
 
 
 def test_secret_default_of_an_environment_variable_is_to_be_removed():
