@@ -3,7 +3,7 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from weft.check.rules.conditions import domain, hold_together
+from weft.check.rules.handoffs import domain, hold_together
 from weft.engine.variables.conditions import decide
 from weft.errors import ExpressionError
 from weft.spec.conditions import And, Compare, ListOf, Name, Not, Or, Value
