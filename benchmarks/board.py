@@ -40,7 +40,7 @@ from weft.engine.board.state import Artifact, BoardState
 from weft.engine.board.visibility import Audience, Identity
 from weft.engine.events import KIND_NAMES, ArtifactPublished, Event
 from weft.engine.events.codec import decode, encode
-from weft.engine.rows import Batch, board_sides, run_row
+from weft.engine.rows import Batch, board_index_changes, run_row
 from weft.engine.state import State
 from weft.errors import StoreError
 from weft.ports.board import ArtifactQuery, StoredArtifact
@@ -107,7 +107,7 @@ def published(count: int, correlations: int) -> Iterator[tuple[State, Event]]:
 def rows(state: State, event: Event) -> Rows:
     """Return what publishing an artifact writes, except for the row of its run."""
     data = encode(event.data).decode()
-    board = board_rows(state.run, tuple(board_sides(state, [event])))
+    board = board_rows(state.run, tuple(board_index_changes(state, [event])))
     return {
         "events": [(state.app, state.run, *event[:-1], KIND_NAMES[type(event.data)], data)],
         "artifacts": board.artifacts,
@@ -279,7 +279,7 @@ def stories(count: int, correlations: int) -> list[list[Batch]]:
     found: dict[str, list[Batch]] = {}
     for state, event in published(count, correlations):
         row = run_row(state, event.at)._replace(status="running", seq=event.seq)
-        sides = tuple(board_sides(state, [event]))
+        sides = tuple(board_index_changes(state, [event]))
         batch = Batch(state.run, event.seq - 1, [event], row, sides)
         found.setdefault(state.run, []).append(batch)
     return list(found.values())

@@ -200,7 +200,7 @@ def test_state_machine_refuses_unlisted_changes(desk):
         for message in desk.model.requests[1].messages
         if message["role"] == "tool"
     ]
-    assert told == ["error: status does not change from 'new' to 'closed'"]
+    assert told == ["error: status may not change from 'new' to 'closed'"]
 
 
 def test_persistent_value_is_kept_for_the_next_run(desk):

@@ -252,7 +252,7 @@ def test_output_that_never_fits_ends_the_run_with_what_does_not_fit(reply):
     faults = [it.data.fault for it in told.events if isinstance(it.data, OutputRefused)]
     assert asked == len(faults) == 3
     assert told.row.outcome == "failed"
-    assert told.row.reason.endswith(f"gave no reply that fits its model: {faults[-1]}")
+    assert told.row.reason.endswith(f"gave no valid reply: {faults[-1]}")
 
 
 def test_output_that_fits_in_the_end_is_taken():

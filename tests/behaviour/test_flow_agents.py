@@ -112,7 +112,7 @@ def test_a_model_that_takes_too_long_is_given_up_and_its_late_reply_changes_noth
 
     state = waits(whole)
     assert (state.outcome, state.variables["text"]) == ("failed", "")
-    assert state.reason == "Writer was not done within 60 s"
+    assert state.reason == "Writer did not finish within 60 s"
 
 
 class Remember(AgentStep[Doc]):

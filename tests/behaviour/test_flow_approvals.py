@@ -155,7 +155,7 @@ def test_nobody_answers_within_timeout_seconds():
     assert state.outcome is None
     state, play = decided(after=[HOUR], timeout_seconds=HOUR)
     assert (state.outcome, play.calls) == ("failed", ["pay", "undo:pay"])
-    assert "nobody answered ask in time" in state.reason
+    assert "no answer to ask in time" in state.reason
 
 
 def test_on_timeout_is_the_path_when_nobody_answers():

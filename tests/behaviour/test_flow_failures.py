@@ -106,7 +106,7 @@ def test_timeout_seconds_is_for_all_attempts_together():
 
     ended, play = waits(whole)
     assert ended.outcome == "failed"
-    assert ended.reason == "a was not done within 25 s"
+    assert ended.reason == "a did not finish within 25 s"
     assert play.calls[-1] == "tell"
     assert 2 <= play.calls.count("a") <= 4
 
@@ -293,7 +293,7 @@ def test_a_step_whose_time_is_over_between_two_attempts_was_attempted_and_is_und
         node = play.step("a", OSError("x"), retry=retry, timeout_seconds=10, compensate=undo)
         async with play.begun(play.spec(node)) as begun:
             await begun.after(10)
-        assert begun.state.reason == "a was not done within 10 s"
+        assert begun.state.reason == "a did not finish within 10 s"
         assert play.calls == ["a", "undo:a"]
         return told[0].type
 

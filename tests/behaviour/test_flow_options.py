@@ -113,7 +113,7 @@ def test_a_guard_whose_condition_does_not_hold_fails_the_step_with_its_message()
     guarded = play.step("a", plus, validate=guards, compensate=play.undo("a"))
     ended = play.play(guarded, variables=N, values={"n": 5}, on_failure=play.path("tell"))
     assert (ended.outcome, play.calls) == ("failed", ["tell"])
-    assert ended.reason == "a was not begun: n is large"
+    assert ended.reason == "a was not started: n is large"
 
 
 # -- branches

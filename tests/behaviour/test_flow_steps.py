@@ -399,7 +399,7 @@ def test_reply_after_the_deadline_is_discarded():
     spec = play.spec(step("work", work, timeout_seconds=0.05), variables={"seen": "str"})
     ended = play.run(spec)
     assert (ended.outcome, ended.variables["seen"]) == ("failed", None)
-    assert ended.reason == "work was not done within 0.05 s"
+    assert ended.reason == "work did not finish within 0.05 s"
 
 
 @pytest.mark.parametrize("is_async", [True, False])

@@ -50,7 +50,7 @@ def test_inspection_shows_the_value_that_counts_and_who_set_it(merge, replies, t
 def test_a_group_that_does_not_fit_max_turns_ends_the_run():
     _, state, _ = run(team({"max_turns": 3}), script(Ann="a", Ben="b"))
     assert (state.outcome, state.turns) == ("max_turns", 1)
-    assert state.reason == "the run has had its 1 turn: Team would go beyond max_turns"
+    assert state.reason == "the run has used its 1 turn: Team would go beyond max_turns"
     _, state, _ = run(team({"max_turns": 5}), script(Ann="a", Ben="b"))
     assert (state.outcome, state.turns) == ("completed", 5)
 

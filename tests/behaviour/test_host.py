@@ -311,7 +311,7 @@ def test_a_failed_model_is_explained(model, traced, caplog):
     row = play(scenario)
     assert (row.outcome, row.reason) == (
         "failed",
-        "the model of Router gave no answer: ValueError: broken adapter",
+        "the model of Router failed: ValueError: broken adapter",
     )
     assert bool(caplog.records) is traced
 

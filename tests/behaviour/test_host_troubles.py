@@ -190,7 +190,7 @@ def test_a_question_expires_with_its_declared_outcome_or_fails_its_tool():
     assert state.variables["refunded"] is False
     assert kinds(events).count(RequestExpired) == 2
     (failed,) = [it.data for it in events if isinstance(it.data, ToolFailed)]
-    assert (failed.kind, failed.error) == ("timeout", "nobody answered in time")
+    assert (failed.kind, failed.error) == ("timeout", "no answer in time")
 
 
 def test_an_answer_that_comes_too_late_is_no_answer(tmp_path):
@@ -484,7 +484,7 @@ def test_of_two_tools_that_change_a_state_at_once_one_is_refused():
     (kept,) = [it.data.value for it in events if isinstance(it.data, VariableSet)]
     (refused,) = [it.data for it in events if isinstance(it.data, VariableRefused)]
     assert state.variables["phase"] == kept
-    assert refused.fault.startswith(f"phase does not change from '{kept}'")
+    assert refused.fault.startswith(f"phase may not change from '{kept}'")
 
 
 @pytest.mark.parametrize(("mode", "calls"), [("after_turn", 1), ("now", 1)])

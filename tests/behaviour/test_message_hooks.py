@@ -307,9 +307,7 @@ def test_a_structured_reply_is_what_hooks_leave_of_it_and_must_still_fit():
     played = play(only(hook(SEND, "spoil"), **SIZE), ScriptedModel([{"size": 2}]), code=CODE)
     (failed,) = of(played, TurnFailed)
     assert failed.kind == "hook"
-    assert (
-        "what the hooks of A made of its reply does not fit: the reply is not JSON" in failed.error
-    )
+    assert "the reply of A is not valid after its hooks: the reply is not JSON" in failed.error
 
 
 def test_a_sign_to_a_trigger_is_hidden_by_what_is_sent():

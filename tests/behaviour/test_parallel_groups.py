@@ -264,7 +264,7 @@ def test_members_that_are_not_done_after_deadline_seconds_have_failed(on_failure
     row, played, model, due = asyncio.run(asyncio.wait_for(scenario(), 30))
     (failed,) = kinds(played, TurnFailed)
     assert (failed.agent, failed.kind) == ("Cas", "deadline")
-    assert failed.error == "Cas was not done within 60 s"
+    assert failed.error == "Cas did not finish within 60 s"
     assert due == []
     assert check_replay(played.workflow, played.run, played.events) == []
     if on_failure == "fail":

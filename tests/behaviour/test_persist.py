@@ -232,7 +232,7 @@ def test_without_merge_the_second_writer_is_refused_and_inspection_says_why(host
     (record,) = inspect_run(told.workflow, told.run, told.events).variables
     assert [it.writer for it in record.refused] == ["agent:B"], "C has set the same as A"
     assert record.refused[0].fault == (
-        "A has set it side by side; declare merge for it, or let only one set it"
+        "A has set it in parallel; declare merge for it, or let only one set it"
     )
     assert record.value == 1
 

@@ -230,7 +230,7 @@ def test_a_rule_that_cannot_be_asked_inside_a_turn_ends_the_run_explained():
     model = ScriptedModel([call("set_it", name="other", value="text")])
     ended = play(spec, model, code=CODE).at(RunEnded).data
     assert ended.outcome == "failed"
-    assert ended.reason.startswith("a rule of A has no answer: ")
+    assert ended.reason.startswith("a rule of A could not be evaluated: ")
 
 
 def test_a_variable_set_by_an_earlier_agent_is_seen_before_the_turn():

@@ -149,5 +149,5 @@ def test_a_tool_that_nobody_answers_in_time_is_not_kept_waiting(tmp_path):
             return told
 
     told = play(scenario)
-    assert told.only(ToolFailed).error == "nobody answered in time"
+    assert told.only(ToolFailed).error == "no answer in time"
     assert told.row.status == "waiting"

@@ -197,7 +197,7 @@ def test_a_condition_without_an_answer_is_found(shopping):
     other = linked(shop(handoffs=handoffs), SHOP_CODE)
     (found,) = check(replace(shopping, workflow=other))
     assert found.expected["kind"] == "RunEnded"
-    assert "a rule of Router has no answer" in found.expected["data"]["reason"]
+    assert "a rule of Router could not be evaluated" in found.expected["data"]["reason"]
 
 
 def test_an_engine_that_remembers_is_found(shopping, monkeypatch):

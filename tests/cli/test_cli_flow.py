@@ -54,7 +54,7 @@ def test_a_flow_is_followed_step_by_step_and_its_values_come_at_last(weft, order
     ):
         assert line in said
     assert any(it.startswith("Writer (sample) says: [sample]") for it in said)
-    assert said[-2].endswith("completed: the flow has come to its end")
+    assert said[-2].endswith("completed: the flow is complete")
 
 
 def test_the_next_attempt_is_waited_for(weft, orders):

@@ -73,14 +73,14 @@ def described(state: State) -> dict[str, Any]:
 
 def board_described(board: BoardState) -> dict[str, Any]:
     """Return a board as JSON."""
-    pools = [
+    windows = [
         [*key, {type_: list(found) for type_, found in it.waiting.items()}, it.timer, it.seen]
-        for key, it in board.pools.items()
+        for key, it in board.joins.items()
     ]
     return {
         **vars(board),
         "queues": {name: list(queue) for name, queue in board.queues.items()},
-        "pools": pools,
+        "joins": windows,
         "batches": {name: [list(it.groups), it.timer] for name, it in board.batches.items()},
         "ids": list(board.ids),
     }

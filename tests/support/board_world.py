@@ -10,7 +10,7 @@ from typing import Any
 
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.engine.board.correlation import rules_of
-from weft.engine.board.publishing import Draft, published
+from weft.engine.board.publishing import Draft, artifact_event
 from weft.engine.board.rules import SubscriptionRules, holds
 from weft.engine.commands import CallTool, Fetch
 from weft.engine.events import (
@@ -68,7 +68,7 @@ def places(state: State) -> Counter[Want]:
         return found
     for name, queue in board.queues.items():
         found.update((name, it.id) for delivery in queue for it in delivery.artifacts)
-    for (name, _), pool in board.pools.items():
+    for (name, _), pool in board.joins.items():
         found.update((name, it.id) for waiting in pool.waiting.values() for it in waiting)
     for name, held in board.batches.items():
         found.update((name, it.id) for group in held.groups for it in group)
@@ -108,7 +108,7 @@ class World:
     def publish(self, draft: Draft) -> str:
         """Put an artifact on the board, and return its name."""
         draft = draft._replace(id=draft.id or f"made-{len(self.events)}")
-        self.write(NewEvent("user:ada", published(self.rules, "app", draft)))
+        self.write(NewEvent("user:ada", artifact_event(self.rules, "app", draft)))
         return draft.id
 
     def write(self, *new: NewEvent) -> None:

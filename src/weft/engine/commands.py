@@ -1,4 +1,4 @@
-"""Commands: what the engine wants done. It does nothing itself."""
+"""Commands: what the engine asks the runtime to do. It does nothing itself."""
 
 from typing import NamedTuple, TypeAlias
 
@@ -8,7 +8,7 @@ from weft.engine.state import GivenAnswer
 
 
 class Record(NamedTuple):
-    """Something follows from what happened: put it down in the journal.
+    """Record an event that follows from another.
 
     It belongs to the turn of what it follows from, unless it names another.
     """
@@ -18,7 +18,7 @@ class Record(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Let an agent take a turn. The turn gets its number when its event is written."""
+    """Start a turn of an agent. The turn gets its number when its event is written."""
 
     agent: str
     fork: int = 0
@@ -31,7 +31,7 @@ class Start(NamedTuple):
 
 
 class Assemble(NamedTuple):
-    """Put together what an agent is to see."""
+    """Assemble the context of a model call."""
 
     agent: str
     turn: int
@@ -63,7 +63,7 @@ class CallTool(NamedTuple):
 
 
 class Fetch(NamedTuple):
-    """Get from outside what a turn needs; 0 is the run itself."""
+    """Read what a turn needs from outside; turn 0 is the run itself."""
 
     agent: str
     turn: int
@@ -84,7 +84,7 @@ class WriteDocument(NamedTuple):
 
 
 class Judge(NamedTuple):
-    """Let a model judge whether the condition of a handoff holds."""
+    """Ask a model whether the condition of a handoff holds."""
 
     agent: str
     rule: int

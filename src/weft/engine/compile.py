@@ -58,7 +58,7 @@ def mode_of(spec: WorkflowSpec) -> TurnMode:
 
 
 def compile_workflow(spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS) -> CompiledWorkflow:
-    """Work out everything about a workflow that does not change while it runs.
+    """Compile a workflow.
 
     `kinds` are the triggers that plug-ins add.
     """
@@ -225,7 +225,7 @@ _WAIT: Final = "take it out, or wait for a version that performs it"
 
 
 class Left(NamedTuple):
-    """Something that would have no effect: where it stands in the spec, what it is, and why."""
+    """Something that has no effect: its place in the spec, what it is, and why."""
 
     path: Path
     what: str

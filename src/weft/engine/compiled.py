@@ -204,7 +204,7 @@ class ActivationRules:
     servers: tuple[str, ...] = ()
     #: The variables that are read anew for each of its turns.
     on_demand: tuple[str, ...] = ()
-    #: Nothing of the above is there to be done before a reply.
+    #: Whether nothing of the above is to be done before a reply.
     plain: bool = True
 
 
@@ -239,7 +239,7 @@ class CompiledWorkflow:
     entities: Mapping[str, WriteStrategy] = field(default_factory=dict[str, WriteStrategy])
     #: The variables that later runs of a user begin with.
     carried_values: tuple[str, ...] = ()
-    #: Whether there is something to do before a run begins, and before it is over.
+    #: Whether a run has work before its first turn, and before its end.
     prepares: bool = False
     finishes: bool = False
     #: The rules of a board, and the plan of a flow; None for a conversation.

@@ -1,4 +1,4 @@
-"""A sequence that only grows: adding is cheap, and every earlier state of it stays as it was."""
+"""Immutable sequences, queues and key sets that share their items with earlier versions."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice

@@ -1,4 +1,4 @@
-"""What a store keeps beside the events, so that lists need no folding. Worked out here, purely.
+"""The rows that a store writes with a batch of events, so that lists need no folding.
 
 These are tuples: one is made with every batch, and a frozen class takes three times as long.
 """
@@ -13,7 +13,7 @@ from weft.findings import Json
 
 
 class RunRow(NamedTuple):
-    """A run at a glance."""
+    """The summary of a run."""
 
     run: str
     app: str
@@ -35,7 +35,7 @@ class RunRow(NamedTuple):
     reason: str
     parent: str
     uncounted: int = 0
-    #: Who works on the run while it is running; empty while nobody has to, or nobody does.
+    #: The worker that has the run while it is running; else empty.
     owner: str = ""
     #: The batch that was written last.
     batch: str = ""
@@ -44,7 +44,7 @@ class RunRow(NamedTuple):
 
 
 class RequestRow(NamedTuple):
-    """An open question at a glance."""
+    """The summary of an open request."""
 
     id: str
     run: str
@@ -71,13 +71,13 @@ class OpenRequest(RequestRow):
 
 
 class RequestClosed(NamedTuple):
-    """A question that is not open any more."""
+    """A request that is closed."""
 
     id: str
 
 
 class TimerRow(NamedTuple):
-    """Something that is due at a time."""
+    """A timer that is set."""
 
     id: str
     run: str
@@ -87,7 +87,7 @@ class TimerRow(NamedTuple):
 
 
 class TimerGone(NamedTuple):
-    """Something that is not due any more."""
+    """A timer that is gone."""
 
     id: str
 
@@ -152,10 +152,12 @@ class LetterTaken(NamedTuple):
     id: str
 
 
-BoardSide: TypeAlias = ArtifactRow | ConsumedRow | Letter | LetterTaken
+BoardIndexChange: TypeAlias = ArtifactRow | ConsumedRow | Letter | LetterTaken
 
 #: What a batch changes beside its run, in the same transaction.
-Side: TypeAlias = RequestRow | RequestClosed | TimerRow | TimerGone | KeptValue | BoardSide
+IndexChange: TypeAlias = (
+    RequestRow | RequestClosed | TimerRow | TimerGone | KeptValue | BoardIndexChange
+)
 
 
 class DueRow(NamedTuple):
@@ -172,8 +174,8 @@ class DueRow(NamedTuple):
 class Batch(NamedTuple):
     """Events that are written together, and the rows as they are afterwards.
 
-    `id` names this batch among all others: whoever does not know whether it was written finds it
-    in the row of the run.
+    `id` is unique. A writer that does not know whether its batch was written finds the id in the
+    row of the run.
     """
 
     run: str
@@ -181,7 +183,7 @@ class Batch(NamedTuple):
     expected: int
     events: Sequence[Event]
     row: RunRow
-    sides: tuple[Side, ...] = ()
+    sides: tuple[IndexChange, ...] = ()
     #: The package of the run, with its first events: kept for as long as a run needs it.
     package: bytes | None = None
 
@@ -200,15 +202,15 @@ def batch(
     owner: str,
     package: bytes | None = None,
 ) -> Batch:
-    """Put together what is to be written when events have led from one state to another."""
+    """Return the batch of events that have led from one state to another."""
     row = run_row(after, events[-1].at, owner if after.status == "running" else "", id)
-    sides = () if _same_sides(before, after) else tuple(_sides(before, after))
+    sides = () if _is_index_unchanged(before, after) else tuple(_index_changes(before, after))
     if after.board is not None:
-        sides = (*sides, *board_sides(after, events))
+        sides = (*sides, *board_index_changes(after, events))
     return Batch(after.run, before.seq, events, row, sides, package)
 
 
-def _same_sides(before: State, after: State) -> bool:
+def _is_index_unchanged(before: State, after: State) -> bool:
     """Tell whether nothing beside the run has changed, as after most turns."""
     return (
         before.requests is after.requests
@@ -217,7 +219,7 @@ def _same_sides(before: State, after: State) -> bool:
     )
 
 
-def _sides(before: State, after: State) -> Iterator[Side]:
+def _index_changes(before: State, after: State) -> Iterator[IndexChange]:
     for id_, request in after.requests.items():
         if id_ not in before.requests:
             yield request_row(after, request)
@@ -285,14 +287,14 @@ def request_row(state: State, request: Request) -> RequestRow:
 # -- boards
 
 
-def board_sides(state: State, events: Sequence[Event]) -> Iterator[BoardSide]:
+def board_index_changes(state: State, events: Sequence[Event]) -> Iterator[BoardIndexChange]:
     """Yield what a batch of a board writes beside its events."""
     correlation = state.board.correlation if state.board else ""
     for event in events:
         match event.data:
             case ArtifactPublished() as data:
                 yield _artifact(state, correlation, event, data)
-                if not state.forked_from:  # What if: nobody else hears of a fork.
+                if not state.forked_from:  # A fork sends nothing to other runs.
                     yield from _letters(state, correlation, event, data)
             case TurnStarted(agent=agent, inputs=inputs):
                 for artifact in inputs:

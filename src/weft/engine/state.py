@@ -118,7 +118,7 @@ class ActivationChanges(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Activation:
-    """An agent at work: one turn. Its identity in the run is its number."""
+    """A turn under way. Its number identifies it in the run."""
 
     agent: str
     number: int
@@ -134,7 +134,7 @@ class Activation:
     #: The values its model was shown, from the moment they were put together until it answers:
     #: whatever changes meanwhile, a restart sends the same bytes.
     shown: Mapping[str, Json] | None = None
-    #: The event that let it work beside others; 0 alone.
+    #: The event that forked its group; 0 if it is in none.
     fork: int = 0
     #: In a conversation: its last reply, parsed if it is structured, or what its function returned.
     reply: Json = None
@@ -198,7 +198,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """Something that is due at a time, and the fork it goes with; 1 stands for the run itself."""
+    """A timer, and the fork it belongs to; 0 for the run itself."""
 
     id: str
     at: int
@@ -271,8 +271,8 @@ def _no_messages() -> Log[Message]:
 class State:
     """Everything that is known about a run after `seq` events.
 
-    The engine makes one copy for each event and writes on that; whoever else holds a state only
-    reads it. What a state refers to is never changed in place, so that copies may share it.
+    The engine copies a state for each event and changes the copy; all others only read it. The
+    objects it refers to are never changed in place, so copies share them.
     """
 
     run: str
@@ -310,7 +310,7 @@ class State:
     last_speaker: tuple[str, int] = ("", 0)
     #: Handoffs since the last turn; more than there are agents is a circle.
     handoffs_since_turn: int = 0
-    #: The messages that were let in, by what their senders call them: each counts once.
+    #: The ids of the messages that were accepted; each is accepted once.
     message_ids: KeyLog = field(default_factory=KeyLog)
     spent: Spent = field(default_factory=Spent)
     #: Computed variables whose functions are to be called, by the turn that has its own; else 0.
@@ -348,7 +348,7 @@ class State:
         return self.variables if own is None else own.values
 
     def preview_values(self, turn: int, values: Mapping[str, Json]) -> None:
-        """Let a turn see values whose events are about to be recorded."""
+        """Show a turn values whose events are about to be recorded."""
         own = self.own.get(turn)
         if own is None:
             self.variables = values
@@ -365,17 +365,17 @@ class State:
         return self.threads.get(turn, self.messages)
 
     def update(self, active: Activation) -> None:
-        """Keep an activation as it is now."""
+        """Store a turn that has changed."""
         self.active = {**self.active, active.number: active}
 
     def close_turns(self, *turns: int) -> None:
-        """Let go of turns with all that is open for them."""
+        """Close turns with everything that is open for them."""
         gone = frozenset(turns)
         self.active = {key: active for key, active in self.active.items() if key not in gone}
         if self.calls:
             self.calls = {key: call for key, call in self.calls.items() if call.turn not in gone}
         if self.requests:
-            asked = self.requests.items()  # What the user is asked is asked by no turn.
+            asked = self.requests.items()  # A chat request belongs to no turn.
             self.requests = {
                 key: request
                 for key, request in asked

@@ -235,7 +235,7 @@ def waiting(board: BoardState) -> Iterator[WaitingRecord]:
     for name, queue in board.queues.items():
         found = (artifact for delivery in queue for artifact in delivery.artifacts)
         yield WaitingRecord(name, "for its agent", refs(found))
-    for (name, _), pool in board.pools.items():
+    for (name, _), pool in board.joins.items():
         found = (artifact for of_type in pool.waiting.values() for artifact in of_type)
         yield WaitingRecord(name, "for others", refs(found))
     for name, held in board.batches.items():

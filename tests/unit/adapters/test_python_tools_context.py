@@ -125,7 +125,7 @@ def test_setdefault_sets_only_what_has_no_value():
         ("fixed", "sand", "fixed comes from static and cannot be set"),
         ("guarded", "x", "save is not among the writers of guarded"),
         ("count", "many", "count: "),
-        ("phase", "done", "phase does not change from 'new' to 'done'"),
+        ("phase", "done", "phase may not change from 'new' to 'done'"),
         ("items", object(), "items cannot be set to a value of type object that is no JSON"),
         ("count", float("nan"), "count cannot be set to a value of type float that is no JSON"),
     ],

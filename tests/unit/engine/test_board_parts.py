@@ -6,7 +6,7 @@ import pytest
 
 from support.board_world import RUN, World, engine_result, linked, never
 from weft.engine.board import correlation as board_module
-from weft.engine.board import joins as pools
+from weft.engine.board import joins
 from weft.engine.board.publishing import VISIBILITY, Draft
 from weft.engine.board.rules import holds, next_cron, next_time, parse_cron
 from weft.engine.board.state import Artifact, BoardState, Delayed, Delivery
@@ -152,7 +152,7 @@ def test_a_policy_lets_see_or_says_why_not(policy, now, told):
 def test_what_cannot_be_read_is_seen_by_nobody(policy):
     seen = stored_audience(policy, created_at=0, tenant="app")
     assert seen == HIDDEN
-    assert denial(seen, ANN, 10**15) == "its visibility cannot be read, so nobody sees it"
+    assert denial(seen, ANN, 10**15) == "its visibility cannot be read, so it is hidden"
 
 
 def test_a_policy_that_a_later_version_knows_hides():
@@ -189,7 +189,7 @@ def test_a_cron_expression_names_the_next_minute(cron, after, due):
     ("cron", "told"),
     [
         ("* * * *", "has 4 fields, not five"),
-        ("x * * * *", "'x' is no field of a cron expression"),
+        ("x * * * *", "'x' is not a field of a cron expression"),
         ("60 * * * *", "'60' is out of range"),
         ("5-3 * * * *", "'5-3' is out of range"),
         ("*/0 * * * *", "is out of range"),
@@ -223,7 +223,7 @@ def test_a_run_that_keeps_a_schedule_is_over_with_it():
             (name, effect), *_ = world.effects.items()
             world.finish(name, ToolReturned(effect.id, engine_result([])))
     ended = world.events[-1].data
-    assert (ended.outcome, ended.reason) == ("completed", "its schedule is over")
+    assert (ended.outcome, ended.reason) == ("completed", "the schedule has ended")
 
 
 # -- what few boards come to
@@ -235,7 +235,7 @@ def test_a_run_that_collects_ends_when_it_is_quiet_after_much(monkeypatch):
     world.publish(NOTE)
     (name,) = world.effects
     world.finish(name, ToolReturned(name, engine_result([])))
-    assert world.state.reason == "everything was handled"
+    assert world.state.reason == "all artifacts were handled"
 
 
 def only_call(world, what):
@@ -274,7 +274,7 @@ def test_everything_that_waits_when_a_run_is_over_is_told():
         delayed={"visible:2": Delayed(artifact("c"), {"Ann.0": "", "Ann.1": ""})},
         queues={"Ann.1": Fifo([Delivery((artifact("d"),), 3)])},
     )
-    assert list(pools.unfinished(board)) == [
+    assert list(joins.unfinished_deliveries(board)) == [
         DeliveryMissed("Ann.1", ("d",), "unfinished"),
         DeliveryMissed("Ann.0", ("a", "b"), "unfinished"),
         DeliveryMissed("Ann.0", ("c",), "unfinished"),
@@ -284,8 +284,8 @@ def test_everything_that_waits_when_a_run_is_over_is_told():
 
 def test_a_timer_whose_window_or_batch_is_gone_changes_nothing():
     board, event = BoardState(RUN), Event(9, 9, "clock", 0, 0, TimerFired("x"))
-    assert pools.window_over(board, "window:Ann.0:1") == (board, [])
-    assert pools.batch_over(board, "batch:Ann.0:1", event) is board
+    assert joins.close_window(board, "window:Ann.0:1") == (board, [])
+    assert joins.close_batch(board, "batch:Ann.0:1", event) is board
 
 
 def test_a_payload_without_fields_fulfils_no_condition():

@@ -141,7 +141,7 @@ def test_members_have_the_variables_for_themselves_until_the_group_joins():
     (refused,) = (it for it in play.events if isinstance(it.data, VariableRefused))
     assert (refused.turn, refused.data.writer) == (2, "agent:B")
     assert refused.data.fault == (
-        "A has set it side by side; declare merge for it, or let only one set it"
+        "A has set it in parallel; declare merge for it, or let only one set it"
     )
 
 
@@ -317,7 +317,7 @@ def test_a_function_that_does_not_merge_ends_the_run():
     play = merging()
     play.take(ToolFailed("merge-4", "ValueError: no"), turn=4)
     assert play.last(TurnFailed) == TurnFailed(
-        "Panel", "merges:join did not merge what Panel said: ValueError: no", "tool"
+        "Panel", "merges:join did not merge the replies of Panel: ValueError: no", "tool"
     )
     assert play.state.outcome == "failed"
     assert play.state.reason.endswith("ValueError: no (in the group Panel)")
@@ -327,8 +327,8 @@ def test_a_run_fails_with_a_member():
     play = begun()
     play.reply("one", turn=1)
     play.take(ModelFailed(1, "down"), turn=2)
-    assert play.last(TurnFailed) == TurnFailed("B", "the model of B gave no answer: down", "model")
-    assert play.state.reason == "the model of B gave no answer: down (in the group Panel)"
+    assert play.last(TurnFailed) == TurnFailed("B", "the model of B failed: down", "model")
+    assert play.state.reason == "the model of B failed: down (in the group Panel)"
     assert play.kinds()[-2:] == ["TurnFailed", "RunEnded"]
     state = play.state
     assert (state.active, state.groups, state.threads, state.timers) == ({}, {}, {}, {})
@@ -341,7 +341,7 @@ def test_the_others_go_on_without_a_member():
     play.take(RequestExpired("q"), turn=2)
     assert play.state.active[2].stage == "model", "a tool that fails is told to the model"
     play.take(ModelFailed(2, "down"), turn=2)
-    assert play.state.groups[FORK].failed == {2: "the model of B gave no answer: down"}
+    assert play.state.groups[FORK].failed == {2: "the model of B failed: down"}
     assert play.state.active.keys() == {1, 3}
     assert (play.state.calls, play.state.requests) == ({}, {})
     play.reply("one", turn=1)
@@ -356,8 +356,8 @@ def test_a_group_of_which_every_member_fails_ends_the_run():
         play.take(ModelFailed(1, error), turn=turn)
     assert play.state.outcome == "failed"
     assert play.state.reason == (
-        "every member of the group Panel failed: the model of B gave no answer: late; "
-        "the model of A gave no answer: down"
+        "every member of the group Panel failed: the model of B failed: late; "
+        "the model of A failed: down"
     )
 
 
@@ -391,8 +391,8 @@ def test_after_the_deadline_the_others_count(merge):
         assert play.state.reason.startswith("every member of the group Panel failed: ")
         return
     assert [(it.turn, it.data) for it in late] == [
-        (2, TurnFailed("B", "B was not done within 2 s", "deadline")),
-        (3, TurnFailed("C", "C was not done within 2 s", "deadline")),
+        (2, TurnFailed("B", "B did not finish within 2 s", "deadline")),
+        (3, TurnFailed("C", "C did not finish within 2 s", "deadline")),
     ]
     assert play.last(Joined).turns == (1,)
     assert (play.state.requests, play.state.calls, play.state.timers) == ({}, {}, {})
@@ -403,7 +403,7 @@ def test_after_the_deadline_a_run_fails_with_the_first_who_is_late():
     play.reply("one", turn=1)
     fired(play)
     assert play.kinds()[-3:] == ["TimerFired", "TurnFailed", "RunEnded"]
-    assert play.state.reason == "B was not done within 2 s (in the group Panel)"
+    assert play.state.reason == "B did not finish within 2 s (in the group Panel)"
 
 
 def test_a_deadline_is_for_the_members_and_not_for_the_function_that_merges():

@@ -43,10 +43,10 @@ def test_what_members_set_side_by_side_is_put_together_as_is_declared(
 @pytest.mark.parametrize(
     ("rule", "was", "first", "second", "told"),
     [
-        (None, 0, 1, 2, "B has set it side by side; declare merge for it"),
-        ("merge", None, {"b": 2}, 3, "B has set it side by side"),
-        ("append", ["a"], ["a", "b"], ["c"], "this is no longer list than it was before"),
-        ("append", ["a"], ["a", "b"], "c", "this is no longer list than it was before"),
+        (None, 0, 1, 2, "B has set it in parallel; declare merge for it"),
+        ("merge", None, {"b": 2}, 3, "B has set it in parallel"),
+        ("append", ["a"], ["a", "b"], ["c"], "the list was changed, not extended"),
+        ("append", ["a"], ["a", "b"], "c", "the list was changed, not extended"),
     ],
 )
 def test_what_cannot_be_put_together_is_refused_and_the_first_counts(

@@ -182,7 +182,7 @@ def test_a_failed_model_ends_the_run_with_its_reason():
     play = Play(workflow())
     play.start()
     play.take(ModelFailed(1, "429 too many requests", 3))
-    assert play.state.reason == "the model of A gave no answer: 429 too many requests"
+    assert play.state.reason == "the model of A failed: 429 too many requests"
 
 
 MODEL = {"name": "Out", "fields": {"n": {"type": "int"}}}
@@ -219,7 +219,7 @@ def test_an_output_that_never_fits_ends_the_run():
     for _ in range(MAX_REFUSALS):
         play.reply("no json")
     assert play.state.outcome == "failed"
-    assert "gave no reply that fits its model" in play.state.reason
+    assert "gave no valid reply" in play.state.reason
 
 
 AUTO = {
@@ -244,7 +244,7 @@ def test_a_failed_automatic_tool_ends_the_run():
     play.start()
     (call,) = play.reply('{"n": 3}')
     play.take(ToolFailed(call.id, "broken"))
-    assert play.state.reason == "the automatic tool look gave no result: broken"
+    assert play.state.reason == "the automatic tool look failed: broken"
 
 
 def test_an_automatic_tool_sends_a_reply_back():
@@ -276,7 +276,7 @@ def test_replies_sent_back_count_as_refused_ones():
         assert play.state.outcome is None
         play.take(ToolFailed(call.id, "n must be even", "retry"))
     assert play.state.outcome == "failed"
-    assert play.state.reason == "A gave no reply that fits its model: n must be even"
+    assert play.state.reason == "A gave no valid reply: n must be even"
 
 
 @pytest.mark.parametrize("kind", ["error", "timeout", "refused"])
@@ -285,7 +285,7 @@ def test_an_automatic_tool_that_fails_otherwise_ends_the_run(kind):
     play.start()
     (call,) = play.reply('{"n": 3}')
     play.take(ToolFailed(call.id, "no", kind))
-    assert play.state.reason == "the automatic tool look gave no result: no"
+    assert play.state.reason == "the automatic tool look failed: no"
 
 
 @pytest.mark.parametrize(
@@ -545,7 +545,7 @@ def test_rules_before_the_reply():
     circle = [*rules, rule("A", "skip", source="B", condition_scope="pre")]
     play = Play(workflow(handoffs=circle, variables={"skip": derived(default=True)}))
     play.start()
-    assert play.state.reason == "handoff rules go round in a circle; no agent replies"
+    assert play.state.reason == "handoff rules form a cycle in which no agent replies"
 
 
 def test_stop_now_and_after_the_turn():
@@ -844,4 +844,4 @@ def test_a_rule_without_an_answer_ends_the_run_explained(scope):
     if scope == "post":
         play.reply("done")
     assert play.state.outcome == "failed"
-    assert play.state.reason.startswith("a rule of A has no answer: ")
+    assert play.state.reason.startswith("a rule of A could not be evaluated: ")

@@ -103,7 +103,7 @@ def test_without_a_default_the_path_for_this_case_is_taken():
 def test_without_either_the_run_fails():
     run = play(approval()).wait(HOUR)
 
-    assert (run.outcome, run.state.reason) == ("failed", "nobody answered ok in time")
+    assert (run.outcome, run.state.reason) == ("failed", "no answer to ok in time")
     assert run.calls == ["a", "undo:a"]
     assert run.of(TurnFailed)[0].kind == "deadline"
 

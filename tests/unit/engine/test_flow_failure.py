@@ -110,7 +110,7 @@ def test_row_4_the_deadline_covers_all_attempts():
     run = play(node, does={"a": BAD}, on_failure=path("f")).wait(60)
 
     assert run.outcome == "failed"
-    assert run.state.reason == "a was not done within 5 s"
+    assert run.state.reason == "a did not finish within 5 s"
     assert run.calls[-1] == "f"
     assert not run.state.timers
 
@@ -322,7 +322,12 @@ def test_a_result_that_is_not_sure_counts_and_takes_its_path():
 
 
 @pytest.mark.parametrize(
-    ("share", "told"), [(0.5, "a is 0.5 sure"), (None, "did not say"), (True, "did not say")]
+    ("share", "told"),
+    [
+        (0.5, "the confidence of a is 0.5"),
+        (None, "returned no confidence"),
+        (True, "returned no confidence"),
+    ],
 )
 def test_without_a_path_or_a_word_an_unsure_result_fails(share, told):
     run = play(sure(), does={"a": ({"x": 3}, share)}, variables=VARIABLES)

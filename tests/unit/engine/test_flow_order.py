@@ -23,7 +23,7 @@ def test_steps_follow_each_other_and_finally_is_last():
     run = play(step("a"), step("b"), finally_=step("z"))
 
     assert run.calls == ["a", "b", "z"]
-    assert (run.outcome, run.state.reason) == ("completed", "the flow has come to its end")
+    assert (run.outcome, run.state.reason) == ("completed", "the flow is complete")
 
 
 def test_a_patch_counts_when_its_step_has_ended():
@@ -107,7 +107,10 @@ def test_a_branch_on_a_condition_is_true_or_false():
 
 @pytest.mark.parametrize(
     ("on", "told"),
-    [("kind", "has no case for this value; it has cases for 'a'"), ("nothing", "has no answer")],
+    [
+        ("kind", "has no case for this value; it has cases for 'a'"),
+        ("nothing", "could not be evaluated"),
+    ],
 )
 def test_a_branch_without_an_answer_fails(on, told):
     node = Branch(name="where", on=on, cases=(Case(value="a", path=Path()),))
@@ -150,7 +153,7 @@ def test_a_loop_that_cannot_be_asked_fails():
     run = play(Repeat(name="again", until="gone", steps=(step("a"),)))
 
     assert run.outcome == "failed"
-    assert "again has no answer" in run.state.reason
+    assert "again could not be evaluated" in run.state.reason
 
 
 def fork(*paths, join="j", **recovery):

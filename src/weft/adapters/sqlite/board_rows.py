@@ -10,7 +10,7 @@ from pydantic_core import from_json, to_json
 
 from weft.adapters.sqlite.pieces import Row, in_pieces, marks
 from weft.engine.events.codec import encode
-from weft.engine.rows import ArtifactRow, ConsumedRow, Letter, LetterTaken, Side
+from weft.engine.rows import ArtifactRow, ConsumedRow, IndexChange, Letter, LetterTaken
 
 #: How many rows go into one statement; more would be more values than an older SQLite takes.
 MOST_ROWS: Final = 64
@@ -30,7 +30,7 @@ class BoardRows(NamedTuple):
     taken: list[Row]
 
 
-def board_rows(run: str, sides: Sequence[Side]) -> BoardRows:
+def board_rows(run: str, sides: Sequence[IndexChange]) -> BoardRows:
     """Return the rows of a batch; raises TypeError or ValueError if a letter is no JSON."""
     rows = BoardRows([], [], [], [], [])
     for side in sides:

@@ -1,18 +1,25 @@
-"""The board: artifacts wake agents, and what these publish wakes others, until all is quiet.
+"""A correlation: artifacts are delivered to subscriptions, which wake agents, until it is idle.
 
-A run is one correlation. What an artifact wakes stands in its event; what is collected, queued
-and counted is a fold of these. Agents work side by side, each with a thread of its own.
+A run is one correlation. The event of an artifact says which subscriptions want it; queues, joins
+and counts are a fold of these events. Agents work in parallel, each with a thread of its own.
 """
 
 from collections import Counter
 from collections.abc import Mapping
 from typing import Final, cast
 
-from weft.engine.board import joins as pools
+from weft.engine.board.joins import (
+    close_batch,
+    close_window,
+    collect,
+    enqueue,
+    flush_batches,
+    unfinished_deliveries,
+)
 from weft.engine.board.publishing import (
     NO_KEY,
     Draft,
-    published,
+    artifact_event,
     tick_name,
     timer_name,
 )
@@ -39,7 +46,7 @@ from weft.findings import Json
 from weft.ids import OUTSIDE
 from weft.spec.board import TICK
 
-#: A run that collects for all, or keeps a schedule, ends when it is quiet after so many events.
+#: A run that collects across correlations, or keeps a schedule, ends when idle after this many.
 LONG: Final = 10_000
 
 _IDLE: Final = "idle"
@@ -55,7 +62,7 @@ def board_of(state: State) -> BoardState:
     return cast("BoardState", state.board)
 
 
-def begin(
+def start_correlation(
     compiled: CompiledWorkflow, state: State, event: Event, data: RunStarted
 ) -> list[Command]:
     """Begin a correlation, a collection or a schedule."""
@@ -70,13 +77,13 @@ def begin(
     return [Record(TimerSet(_IDLE, due, "board"), turn=0)]
 
 
-# -- what is published, and whom it wakes
+# -- artifacts
 
 
 def on_artifact_published(
     compiled: CompiledWorkflow, state: State, event: Event, data: ArtifactPublished
 ) -> list[Command]:
-    """Deliver an artifact to all who want it, now or when it can be seen."""
+    """Deliver an artifact to the subscriptions that want it, now or when it becomes visible."""
     board = board_of(state)
     artifact = Artifact(
         data.id, data.type, data.payload, data.by, data.tags, data.partition,
@@ -145,13 +152,13 @@ def _deliver(
         counted = {**counted, artifact.type: counted.get(artifact.type, 0) + 1}
         board = board.replace(counts={**board.counts, name: counted})
     commands: list[Command] = []
-    if direct:  # It is given to the agent, whatever that would wait for.
+    if direct:  # It is given to the agent without joins or batches.
         for name in list(wakes)[:1]:
-            board = pools.enqueue(board, name, (artifact,), event.seq)
+            board = enqueue(board, name, (artifact,), event.seq)
     else:
         for name, key in wakes.items():
             subscription = rules.subscriptions[name]
-            board, more = pools.collect(state, board, subscription, key, artifact, event)
+            board, more = collect(state, board, subscription, key, artifact, event)
             commands += more
     state.board = board
     return commands
@@ -160,24 +167,24 @@ def _deliver(
 def on_delivery_missed(
     compiled: CompiledWorkflow, state: State, _event: Event, data: DeliveryMissed
 ) -> list[Command]:
-    """Nothing follows but that others are next, where an agent was woken too often."""
+    """Start other turns if an agent was woken too often; else do nothing."""
     if data.why != "breaker":
         return []
     board = board_of(state)
     queue = board.queues[data.subscription].rest()
-    state.board = board.replace(queues=queued(board, data.subscription, queue))
-    return start_next(compiled, state) or _when_quiet(compiled, state)
+    state.board = board.replace(queues=with_queue(board, data.subscription, queue))
+    return start_next(compiled, state) or _on_idle(compiled, state)
 
 
 def on_batches_flushed(
     compiled: CompiledWorkflow, state: State, event: Event, _data: BatchesFlushed
 ) -> list[Command]:
-    """Let everything that was collected for batches be handled now."""
-    state.board = pools.flush_batches(state, board_of(state), event)
+    """Queue all batches now."""
+    state.board = flush_batches(state, board_of(state), event)
     return start_next(compiled, state)
 
 
-def queued(
+def with_queue(
     board: BoardState, subscription: str, queue: Fifo[Delivery]
 ) -> Mapping[str, Fifo[Delivery]]:
     """Return all queues after one has changed; one that is empty goes."""
@@ -186,11 +193,11 @@ def queued(
     return without(board.queues, subscription)
 
 
-# -- who is next
+# -- the next turns
 
 
 def start_next(compiled: CompiledWorkflow, state: State) -> list[Command]:
-    """Start as many activations as may work side by side: the most urgent first, then in order."""
+    """Start as many turns as may run in parallel: by priority, then in order."""
     board, rules = board_of(state), rules_of(compiled)
     if not board.queues or state.stopping or state.ending is not None or 0 in state.active:
         return []
@@ -205,7 +212,6 @@ def start_next(compiled: CompiledWorkflow, state: State) -> list[Command]:
             break
         woken = board.woken.get(chosen.agent, 0) + starts[chosen.agent]
         if woken >= rules.spec.breaker * max(1, board.outside):
-            # More often than what came from outside explains.
             waiting = board.queues[chosen.name][taken.get(chosen.name, 0)]
             ids = tuple(artifact.id for artifact in waiting.artifacts)
             told = f"{chosen.agent} was woken {woken} times"
@@ -241,7 +247,7 @@ def _most_urgent(
 
 
 def _is_activated(subscription: SubscriptionRules, board: BoardState) -> bool:
-    """Tell whether there is enough on the board for a subscription; a type without any counts 0."""
+    """Tell whether the activation condition of a subscription holds; missing types count 0."""
     if subscription.activation is None:
         return True
     try:
@@ -250,32 +256,34 @@ def _is_activated(subscription: SubscriptionRules, board: BoardState) -> bool:
         return False
 
 
-def next_or_quiet(compiled: CompiledWorkflow, state: State) -> list[Command]:
-    """Go on with the next agents, or take note that there is nothing to do."""
-    return start_next(compiled, state) or _when_quiet(compiled, state)
+def start_next_or_idle(compiled: CompiledWorkflow, state: State) -> list[Command]:
+    """Start the next turns, or note that the board is idle."""
+    return start_next(compiled, state) or _on_idle(compiled, state)
 
 
-def _when_quiet(compiled: CompiledWorkflow, state: State) -> list[Command]:
-    """Take note that nothing is to be done; a run that was long, or is to stop, ends then."""
+def _on_idle(compiled: CompiledWorkflow, state: State) -> list[Command]:
+    """Note that the board is idle; a run that is long, or is to stop, ends then."""
     if state.active:
         return []
     board = board_of(state)
     if state.stopping:
-        return over(compiled, state, "cancelled", "stopped on request after the turn")
+        return end_correlation(compiled, state, "cancelled", "stopped on request after the turn")
     if board.schedule and not state.timers:
-        return over(compiled, state, "completed", "its schedule is over")
+        return end_correlation(compiled, state, "completed", "the schedule has ended")
     state.board = board.replace(outside=0, woken={})
-    unwanted = board.queues or board.pools or board.batches or board.deferred or state.timers
+    unwanted = board.queues or board.joins or board.batches or board.deferred or state.timers
     if state.seq >= LONG and not unwanted:
-        return [end_run(compiled, "completed", "everything was handled")]
+        return [end_run(compiled, "completed", "all artifacts were handled")]
     return []
 
 
-# -- time
+# -- timers
 
 
-def fired(compiled: CompiledWorkflow, state: State, event: Event, timer: Timer) -> list[Command]:
-    """Let happen what the time of a board has come for."""
+def on_board_timer(
+    compiled: CompiledWorkflow, state: State, event: Event, timer: Timer
+) -> list[Command]:
+    """Do what a timer of the board was set for."""
     board = board_of(state)
     kind = timer.id.partition(":")[0]
     commands: list[Command] = []
@@ -294,41 +302,41 @@ def fired(compiled: CompiledWorkflow, state: State, event: Event, timer: Timer) 
         case "defer":
             name, delivery = board.deferred[timer.id]
             board = board.replace(deferred=without(board.deferred, timer.id))
-            state.board = pools.enqueue(
-                board, name, delivery.artifacts, delivery.order, delivery.tries
-            )
+            state.board = enqueue(board, name, delivery.artifacts, delivery.order, delivery.tries)
         case "window":
-            state.board, commands = pools.window_over(board, timer.id)
+            state.board, commands = close_window(board, timer.id)
         case _:
-            state.board = pools.batch_over(board, timer.id, event)
+            state.board = close_batch(board, timer.id, event)
     return [*commands, *start_next(compiled, state)]
 
 
 def _when_idle(compiled: CompiledWorkflow, state: State, event: Event) -> list[Command]:
-    """End a correlation in which nothing has happened for long; else look again later."""
+    """End a correlation that was idle for its time limit; else check again later."""
     board, seconds = board_of(state), rules_of(compiled).spec.idle_seconds
     due = board.last_at + round(seconds * 1000)
     busy = state.active or any(timer != _IDLE for timer in state.timers)
     if due > event.at or busy:
         return [Record(TimerSet(_IDLE, max(due, event.at + 1000), "board"), turn=0)]
-    return over(compiled, state, "completed", f"nothing has happened for {seconds:g} seconds")
+    return end_correlation(compiled, state, "completed", f"no activity for {seconds:g} seconds")
 
 
-def over(compiled: CompiledWorkflow, state: State, outcome: Outcome, reason: str) -> list[Command]:
-    """End a run, and say of everything that waits or is under way that it comes to nothing."""
+def end_correlation(
+    compiled: CompiledWorkflow, state: State, outcome: Outcome, reason: str
+) -> list[Command]:
+    """End a run, and record all deliveries that are not finished."""
     broken = (
         DeliveryMissed(active.step, tuple(a.id for a in active.inputs), "unfinished")
         for active in state.active.values()
         if active.step
     )
-    missed = [Record(entry, turn=0) for entry in (*broken, *pools.unfinished(board_of(state)))]
+    missed = [Record(entry, turn=0) for entry in (*broken, *unfinished_deliveries(board_of(state)))]
     return [*missed, end_run(compiled, outcome, reason)]
 
 
 def _schedule(
     compiled: CompiledWorkflow, board: BoardState, event: Event, planned: int | None = None
 ) -> list[Command]:
-    """Set the next time of a schedule; when there is none, its run is over."""
+    """Set the timer for the next time of a schedule, if there is one."""
     rules: BoardAgentRules = rules_of(compiled).agents[board.schedule]
     schedule = rules.schedule
     most = schedule.max_repeats if schedule else 0
@@ -346,5 +354,5 @@ def _tick(compiled: CompiledWorkflow, state: State, event: Event, timer: Timer) 
     payload: Json = {"iteration": board.ticks, "fired_at": event.at}
     name = tick_name(board.correlation, board.ticks)
     draft = Draft(TICK, payload, f"schedule:{board.schedule}", direct=board.schedule, id=name)
-    tick = Record(published(rules_of(compiled), state.app, draft), turn=0)
+    tick = Record(artifact_event(rules_of(compiled), state.app, draft), turn=0)
     return [tick, *_schedule(compiled, board, event, timer.at)]

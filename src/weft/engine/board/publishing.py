@@ -1,4 +1,4 @@
-"""Publishing: what an artifact is and whom it wakes, decided once and written down."""
+"""Publishing: artifacts, the subscriptions that want each, and stable names for both."""
 
 import json
 from collections import Counter
@@ -18,8 +18,8 @@ from weft.engine.variables.triggers import dig
 from weft.findings import Json
 from weft.spec.board import PUBLIC, BoardAgent, Publication, Visibility
 
-#: What subscriptions say to an artifact that only code or a comparison of meanings can answer:
-#: whether they want it; a text says why they cannot tell.
+#: Whether subscriptions want an artifact, where code or a similarity search decides; a text says
+#: why that failed.
 Verdicts = Mapping[str, bool | str]
 
 #: Said of an artifact that cannot be joined.
@@ -45,8 +45,8 @@ class Draft(NamedTuple):
     id: str = ""
 
 
-def published(board: BoardRules, tenant: str, draft: Draft) -> ArtifactPublished:
-    """Return the event of an artifact: it says whom it wakes."""
+def artifact_event(board: BoardRules, tenant: str, draft: Draft) -> ArtifactPublished:
+    """Return the event of an artifact, with the subscriptions that want it."""
     seen = audience(draft.visibility, created_at=0, tenant=tenant)
     wakes: dict[str, str] = {}
     letters: dict[str, str] = {}
@@ -59,7 +59,7 @@ def published(board: BoardRules, tenant: str, draft: Draft) -> ArtifactPublished
         and may_see(seen_at_once, board.identity(subscription.agent, tenant), 0)
     )
     for rules in _concerned(board, draft):
-        # Whoever may not see it is not woken, and never told that there is something.
+        # An agent that may not see it is not woken, and never learns that it exists.
         if not may_see(seen_at_once, board.identity(rules.agent, tenant), 0):
             continue
         wanted = _wanted(rules, draft)
@@ -74,7 +74,7 @@ def published(board: BoardRules, tenant: str, draft: Draft) -> ArtifactPublished
         id=draft.id,
         tags=draft.tags,
         partition=draft.partition,
-        visibility=dumped(draft.visibility),
+        visibility=policy_json(draft.visibility),
         delay=seen.visible_at,
         wakes=wakes,
         letters=letters,
@@ -123,7 +123,7 @@ def _address(
     letters: dict[str, str],
     faults: dict[str, str],
 ) -> None:
-    """Say where an artifact that is wanted goes: here, or to the run that collects for all."""
+    """Add a wanted artifact: to this run, or to the run that collects across correlations."""
     key = "" if rules.join is None or draft.direct else _key(rules, draft)
     if key is None:
         faults[rules.name] = NO_KEY
@@ -145,7 +145,7 @@ def _key(rules: SubscriptionRules, draft: Draft) -> str | None:
 
 
 class Unpublishable(Exception):
-    """What an agent came to cannot be published."""
+    """The result of an agent cannot be published."""
 
 
 #: What functions say of the drafts of a result, by function, one answer for each draft.
@@ -153,7 +153,7 @@ Answers = Mapping[str, Sequence[Json]]
 
 
 def parse_output(agent: BoardAgent, value: Json) -> list[JsonDraft]:
-    """Return what a model has replied as drafts; its reply fits `output_schema`."""
+    """Return a reply that fits `output_schema` as drafts."""
     if len(agent.publishes) == 1 and agent.publishes[0].fan_out == 1:
         return [{"type": agent.publishes[0].type, "payload": value}]
     found = cast("dict[str, Json]", value)
@@ -196,7 +196,9 @@ def undeclared(agent: str, type_: str) -> str:
     return f"agent {agent} published {type_}, which it does not declare: add .publishes({type_})"
 
 
-def reviewed(agent: BoardAgent, drafts: Sequence[JsonDraft], answers: Answers) -> list[JsonDraft]:
+def review_drafts(
+    agent: BoardAgent, drafts: Sequence[JsonDraft], answers: Answers
+) -> list[JsonDraft]:
     """Return the drafts that are published, as the agent's publications say.
 
     Raises Unpublishable if one is not declared, not valid, or cannot be judged.
@@ -242,19 +244,19 @@ def _completed(
     visibility = draft.get("visibility")
     if visibility is None:
         fixed = publication.visibility
-        visibility = answers[fixed][index] if isinstance(fixed, str) else dumped(fixed)
+        visibility = answers[fixed][index] if isinstance(fixed, str) else policy_json(fixed)
     return {**draft, "tags": [*publication.tags, *own], "visibility": visibility}
 
 
-def dumped(visibility: Visibility) -> dict[str, Json]:
-    """Return a policy as it is written down."""
+def policy_json(visibility: Visibility) -> dict[str, Json]:
+    """Return a policy as JSON."""
     return VISIBILITY.dump_python(visibility, mode="json")
 
 
 def read_draft(
     draft: Mapping[str, Json], *, by: str, partition: str = "", direct: str = ""
 ) -> Draft:
-    """Return a draft that was written down. Raises ValueError if its visibility is malformed."""
+    """Return a draft from JSON. Raises ValueError if its visibility is malformed."""
     given: Any = draft
     return Draft(
         type=given["type"],
@@ -280,7 +282,7 @@ _BYTES: Final = 16
 def activation_name(
     correlation: str, subscription: str, inputs: Iterable[Artifact], tries: int = 0
 ) -> str:
-    """Return what an activation is called: after what woke it, and how often that was put off.
+    """Return the name of a turn, made from its inputs and the number of deferrals.
 
     A delivery wakes an agent once, so no other activation of the run has the name. Where artifacts
     are collected beyond correlations, an id may be that of one in each of several.
@@ -290,7 +292,7 @@ def activation_name(
 
 
 def product_name(activation: str, correlation: str, visibility: Json, place: int) -> str:
-    """Return what an artifact is called that an activation publishes.
+    """Return the id of an artifact that a turn publishes.
 
     `place` is its place among those of the same visibility: whoever may not see the others of them
     does not see this one either. A fork has a correlation of its own: what an activation publishes
@@ -300,12 +302,12 @@ def product_name(activation: str, correlation: str, visibility: Json, place: int
 
 
 def tick_name(correlation: str, iteration: int) -> str:
-    """Return what the artifact is called by which a schedule wakes its agent."""
+    """Return the id of the artifact by which a schedule wakes its agent."""
     return _name("tick", correlation, iteration)
 
 
 def timer_name(what: str, seq: int) -> str:
-    """Return what a timer is called that an event sets; nobody but operators sees it.
+    """Return the id of a timer that an event sets. Agents never see it.
 
     Those of one time fire in the order of their names as texts. With numbers of one length that is
     the order they were set in, however many events there were before.

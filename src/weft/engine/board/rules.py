@@ -1,4 +1,4 @@
-"""What the engine needs to know of a board, worked out once for all its runs."""
+"""The rules of a board, computed once for all its runs."""
 
 import re
 from collections import Counter
@@ -23,13 +23,13 @@ from weft.spec.providers import EmptyProvider, Provider, milliseconds
 BEFORE_HOOKS: Final = ("before_schedule", "pre_consume", "pre_evaluate")
 PUBLISH_HOOKS: Final = ("post_evaluate", "artifact_published")
 
-#: How near an artifact must be to a description where nobody says so.
+#: How near an artifact must be to a description by default.
 NEAR: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A condition over a payload, or the function that decides in its place."""
+    """A condition over a payload, or the function that decides instead."""
 
     condition: Condition | None = None
     function: str = ""
@@ -108,13 +108,13 @@ class BoardRules:
     by_type: Mapping[str, tuple[SubscriptionRules, ...]]
 
     def identity(self, agent: str, tenant: str) -> Identity:
-        """Return as whom an agent reads."""
+        """Return the identity under which an agent reads."""
         rules = self.agents.get(agent)
         return Identity(agent, rules.labels if rules else frozenset(), tenant)
 
 
 def compile_board(name: str, board: Board) -> BoardRules:
-    """Work out everything about a board that does not change while it runs."""
+    """Compile the rules of a board."""
     subscriptions = [
         _subscription(agent, index, subscription)
         for agent in board.agents
@@ -324,7 +324,7 @@ def _values(field: str, least: int, most: int) -> frozenset[int]:
         match = _PART.match(part)
         if match is None:
             raise ExpressionError(
-                f"{part!r} is no field of a cron expression", hint="write *, 5, 1-5, */15 or 1,3"
+                f"{part!r} is not a field of a cron expression", hint="write *, 5, 1-5, */15 or 1,3"
             )
         span, step = match.group(1), int(match.group(2) or 1)
         first, _, last = span.partition("-")

@@ -1,4 +1,4 @@
-"""The board as a run knows it: what waits, what is collected, and what was counted."""
+"""The state of a board: queues, joins, batches and counts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,12 +31,12 @@ class Delivery(NamedTuple):
 
     artifacts: tuple[Artifact, ...]
     order: int
-    #: How often it was put off.
+    #: How often it was deferred.
     tries: int = 0
 
 
 class Delayed(NamedTuple):
-    """An artifact that nobody may see yet."""
+    """An artifact that is not visible yet."""
 
     artifact: Artifact
     wakes: Mapping[str, str]
@@ -44,7 +44,7 @@ class Delayed(NamedTuple):
     counts: tuple[str, ...] = ()
 
 
-class Pool(NamedTuple):
+class JoinWindow(NamedTuple):
     """What was collected for a subscription and a key, by type, and since when."""
 
     waiting: Mapping[str, Fifo[Artifact]]
@@ -53,8 +53,8 @@ class Pool(NamedTuple):
     seen: int = 0
 
 
-class Groups(NamedTuple):
-    """Groups of artifacts that are to be handled together."""
+class PendingBatch(NamedTuple):
+    """PendingBatch of artifacts that are to be handled together."""
 
     groups: Fifo[tuple[Artifact, ...]]
     timer: str = ""
@@ -66,8 +66,8 @@ class BoardChanges(TypedDict, total=False):
     correlation: str
     counts: Mapping[str, Mapping[str, int]]
     queues: Mapping[str, Fifo[Delivery]]
-    pools: Mapping[tuple[str, str], Pool]
-    batches: Mapping[str, Groups]
+    joins: Mapping[tuple[str, str], JoinWindow]
+    batches: Mapping[str, PendingBatch]
     delayed: Mapping[str, Delayed]
     deferred: Mapping[str, tuple[str, Delivery]]
     seen: Mapping[str, int]
@@ -88,9 +88,11 @@ class BoardState:
     #: What is ready, by subscription.
     queues: Mapping[str, Fifo[Delivery]] = field(default_factory=dict[str, Fifo[Delivery]])
     #: What is not complete, by subscription and key.
-    pools: Mapping[tuple[str, str], Pool] = field(default_factory=dict[tuple[str, str], Pool])
-    batches: Mapping[str, Groups] = field(default_factory=dict[str, Groups])
-    #: What waits for a time, by timer: artifacts that are not visible yet, deliveries put off.
+    joins: Mapping[tuple[str, str], JoinWindow] = field(
+        default_factory=dict[tuple[str, str], JoinWindow]
+    )
+    batches: Mapping[str, PendingBatch] = field(default_factory=dict[str, PendingBatch])
+    #: What waits for a time, by timer: artifacts that are not visible yet, deferred deliveries.
     delayed: Mapping[str, Delayed] = field(default_factory=dict[str, Delayed])
     deferred: Mapping[str, tuple[str, Delivery]] = field(
         default_factory=dict[str, tuple[str, Delivery]]
@@ -101,7 +103,7 @@ class BoardState:
     #: was woken.
     outside: int = 0
     woken: Mapping[str, int] = field(default_factory=dict[str, int])
-    #: What came from outside, and the letters that were read: each counts once.
+    #: Ids from outside and of letters that were read; each is accepted once.
     ids: KeyLog = field(default_factory=KeyLog)
     last_at: int = 0
     #: The agent whose schedule this run keeps, and how often it has fired.

@@ -1,4 +1,4 @@
-"""What an agent of a board does when it is woken: get ready, work, publish, come to an end."""
+"""Boards: artifacts wake agents, which work, publish artifacts, and so wake others."""
 
 import json
 from collections import Counter
@@ -6,29 +6,29 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from weft.engine.board.correlation import (
-    begin,
     board_of,
-    fired,
-    next_or_quiet,
+    end_correlation,
     on_artifact_arrived,
     on_artifact_published,
     on_batches_flushed,
+    on_board_timer,
     on_delivery_missed,
-    over,
-    queued,
     rules_of,
+    start_correlation,
     start_next,
+    start_next_or_idle,
+    with_queue,
 )
 from weft.engine.board.publishing import (
     JsonDraft,
     Unpublishable,
     activation_name,
-    dumped,
+    artifact_event,
     parse_output,
+    policy_json,
     product_name,
-    published,
     read_draft,
-    reviewed,
+    review_drafts,
     timer_name,
 )
 from weft.engine.board.state import BoardState, Delivery
@@ -76,7 +76,7 @@ def start_run(
     _values: Mapping[str, Json],
 ) -> list[Command]:
     """Start a correlation, a collection or a schedule."""
-    commands = begin(compiled, state, event, data)
+    commands = start_correlation(compiled, state, event, data)
     return [*commands, *prepare(compiled, state)] if compiled.prepares else commands
 
 
@@ -106,7 +106,7 @@ def on_turn_started(
     board, number = board_of(state), event.turn
     queue = board.queues[data.step]
     woken = {**board.woken, data.agent: board.woken.get(data.agent, 0) + 1}
-    state.board = board.replace(queues=queued(board, data.step, queue.rest()), woken=woken)
+    state.board = board.replace(queues=with_queue(board, data.step, queue.rest()), woken=woken)
     active = _woken(board, event, data, queue[0])
     state.count_turn(data.agent, number)
     state.threads = {**state.threads, number: Log[Message]()}
@@ -133,7 +133,7 @@ def _woken(board: BoardState, event: Event, data: TurnStarted, delivery: Deliver
 
 
 def fetch_of(compiled: CompiledWorkflow, active: Activation) -> Fetch:
-    """Return what an activation needs before it works."""
+    """Return what a turn needs before its engines run."""
     names = (*compiled.per_phase, *compiled.agents[active.agent].on_demand)
     prepares = rules_of(compiled).agents[active.agent].prepares
     return Fetch(active.agent, active.number, names, servers=False, seq=active.seq, board=prepares)
@@ -186,7 +186,7 @@ def ask_again(
 def on_delivery_deferred(
     _compiled: CompiledWorkflow, state: State, event: Event, data: DeliveryDeferred
 ) -> list[Command]:
-    """Keep a delivery until it is tried again."""
+    """Store a delivery until it is tried again."""
     board, timer = board_of(state), timer_name("defer", event.seq)
     active = state.active[event.turn]
     delivery = Delivery(active.inputs, event.seq, active.tries + 1)
@@ -195,7 +195,7 @@ def on_delivery_deferred(
 
 
 def role_of(compiled: CompiledWorkflow, active: Activation) -> str:
-    """Return as what an agent asks the model of the engine that works now."""
+    """Return the role of an agent for the engine that runs."""
     return rules_of(compiled).agents[active.agent].engines[active.engine_index].role
 
 
@@ -216,7 +216,7 @@ def resume_turn(compiled: CompiledWorkflow, state: State, active: Activation) ->
 def read_reply(
     compiled: CompiledWorkflow, active: Activation, data: ModelReplied
 ) -> tuple[Json, str | None]:
-    """Read what a model has made; say what does not fit. Without anything to publish: no value."""
+    """Parse the artifacts of a reply; an agent that publishes nothing has no value."""
     if not rules_of(compiled).agents[active.agent].publishes:
         return None, None
     if data.misfit:
@@ -237,13 +237,13 @@ def on_reply(
     drafts = [] if output is None else parse_output(spec_of(compiled, active.agent), output)
     writes = agent_text(compiled, state.variables, active.agent, data.text)
     commands, _ = fire(compiled, state, event.turn, writes)
-    return [*commands, *evaluated(compiled, state, active, drafts, event)]
+    return [*commands, *take_drafts(compiled, state, active, drafts, event)]
 
 
 def _evaluate(
     compiled: CompiledWorkflow, state: State, active: Activation, event: Event
 ) -> list[Command]:
-    """Let the next engine work: a model that is asked, or a function that is called."""
+    """Run the next engine: ask its model, or call its function."""
     engine = rules_of(compiled).agents[active.agent].engines[active.engine_index]
     if engine.function:
         id_ = f"engine-{active.name}-{active.engine_index}-{len(active.candidates)}"
@@ -255,7 +255,7 @@ def _evaluate(
 
 
 def inputs_of(active: Activation) -> list[JsonDraft]:
-    """Return what an engine works on: what woke the agent, or what the engine before it made."""
+    """Return the inputs of an engine: the artifacts that woke the agent, or the last drafts."""
     if active.engine_index and active.drafts is not None:
         return active.drafts
     changed = (active.board_input or {}).get("inputs")
@@ -278,7 +278,7 @@ def inputs_of(active: Activation) -> list[JsonDraft]:
 
 
 def inputs_text(active: Activation) -> str:
-    """Return what a model is told to work on."""
+    """Return the inputs as the text that a model gets."""
     lines = (
         json.dumps({"type": draft["type"], "payload": draft["payload"]}, ensure_ascii=False)
         for draft in inputs_of(active)
@@ -286,14 +286,14 @@ def inputs_text(active: Activation) -> str:
     return "\n".join(("Inputs:", *lines))
 
 
-def evaluated(
+def take_drafts(
     compiled: CompiledWorkflow,
     state: State,
     active: Activation,
     drafts: Sequence[JsonDraft],
     event: Event,
 ) -> list[Command]:
-    """Go on with the next engine, with the next attempt, or to what is published."""
+    """Run the next engine or the next attempt, or publish the result."""
     rules = rules_of(compiled).agents[active.agent]
     drafts = list(drafts)
     active = active.replace(drafts=drafts, shown=None, missing=frozenset())
@@ -310,7 +310,7 @@ def evaluated(
     if rules.publishing_code:
         return _call(state, active, "publish")
     try:
-        passed = reviewed(spec_of(compiled, active.agent), drafts, {})
+        passed = review_drafts(spec_of(compiled, active.agent), drafts, {})
     except Unpublishable as error:
         state.update(active)
         return [Record(TurnFailed(active.agent, str(error), "output"), active.number)]
@@ -318,7 +318,7 @@ def evaluated(
 
 
 def spec_of(compiled: CompiledWorkflow, agent: str) -> BoardAgent:
-    """Return how an agent is declared to take part."""
+    """Return the declaration of an agent."""
     return next(
         each_agent for each_agent in rules_of(compiled).spec.agents if each_agent.agent == agent
     )
@@ -341,12 +341,12 @@ def on_hook_returned(
             made = cast("Mapping[str, Any]", value)
             board_input: BoardInput = {**(active.board_input or {}), "state": made["state"]}
             active = active.replace(board_input=board_input)
-            return evaluated(compiled, state, active, made["artifacts"], event)
+            return take_drafts(compiled, state, active, made["artifacts"], event)
         case "publish":
             return _publish(compiled, state, active, drafts)
         case "error":
             state.close_turns(active.number)
-            return next_or_quiet(compiled, state)
+            return start_next_or_idle(compiled, state)
         case _:
             return _end(state, active)
 
@@ -358,7 +358,7 @@ def on_hook_failed(
     active = close_hook(state, event, call)
     if call.hook == "error":
         state.close_turns(active.number)
-        return next_or_quiet(compiled, state)
+        return start_next_or_idle(compiled, state)
     if call.hook == "post_publish":
         return _end(state, active)
     return [Record(TurnFailed(active.agent, data.error, "tool"), active.number)]
@@ -386,12 +386,12 @@ def _publish(
             state.update(active)
             told = f"the visibility of an artifact of the type {draft['type']} cannot be used"
             return [Record(TurnFailed(active.agent, told, "output"), active.number)]
-        seen = dumped(read.visibility)
+        seen = policy_json(read.visibility)
         policy = json.dumps(seen)
         name = product_name(active.name, correlation, seen, places[policy])
         places[policy] += 1
         done.append({**draft, "id": name})
-        made.append(Record(published(rules, state.app, read._replace(id=name)), active.number))
+        made.append(Record(artifact_event(rules, state.app, read._replace(id=name)), active.number))
     if rules.agents[active.agent].after_code:
         return [*made, *_call(state, active.replace(drafts=done), "post_publish")]
     return [*made, *_end(state, active)]
@@ -415,7 +415,7 @@ def on_turn_ended(
     commands, _ = fire(compiled, state, active.number, writes)
     state.close_turns(active.number)
     flushed = write_documents(compiled, state, "on_phase_transition") if state.unwritten else []
-    return [*commands, *flushed, *next_or_quiet(compiled, state)]
+    return [*commands, *flushed, *start_next_or_idle(compiled, state)]
 
 
 def on_turn_failed(
@@ -428,7 +428,7 @@ def on_turn_failed(
         state.calls = {k: call for k, call in state.calls.items() if call.turn != active.number}
         return [missed, *_call(state, active.replace(error=data.error), "error")]
     state.close_turns(active.number)
-    return [missed, *next_or_quiet(compiled, state)]
+    return [missed, *start_next_or_idle(compiled, state)]
 
 
 def _on_timer_fired(
@@ -439,12 +439,12 @@ def _on_timer_fired(
         return on_timer_fired(compiled, state, event, data)
     timer = state.timers[data.id]
     state.timers = without(state.timers, data.id)
-    return fired(compiled, state, event, timer)
+    return on_board_timer(compiled, state, event, timer)
 
 
 def stop(compiled: CompiledWorkflow, state: State, user: str) -> list[Command]:
     """End the run, and record the deliveries that are not finished."""
-    return over(compiled, state, "cancelled", f"stopped by {user}")
+    return end_correlation(compiled, state, "cancelled", f"stopped by {user}")
 
 
 def resume(compiled: CompiledWorkflow, state: State) -> list[Command]:

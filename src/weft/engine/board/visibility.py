@@ -1,7 +1,7 @@
-"""Who may see an artifact: one rule, for every way to read one.
+"""Who may see an artifact: one rule for all readers.
 
-A delay is counted from when the artifact was published, however deep it stands, so a policy is a
-time and one of four plain policies. Whatever is malformed or unknown hides the artifact.
+Delays count from the time of publication, also when they are nested, so every policy is a time and
+one of four plain policies. A malformed or unknown policy hides the artifact.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class Audience(NamedTuple):
 
 HIDDEN: Final = Audience(0, "hidden")
 
-#: The policies that let anybody see anything; one that a later version has added is none of them.
+#: The policies that make an artifact visible. Any other policy hides it.
 _KNOWN: Final = frozenset({"public", "private", "labelled", "tenant"})
 
 #: The longest delay, as in `AfterVisibility`.
@@ -64,7 +64,7 @@ def audience(visibility: Visibility, *, created_at: int, tenant: str) -> Audienc
 def denial(seen: Audience, reader: Identity, now: int) -> str | None:
     """Say why a reader may not see an artifact now, or None if it may."""
     if seen.policy not in _KNOWN:
-        return "its visibility cannot be read, so nobody sees it"
+        return "its visibility cannot be read, so it is hidden"
     if now < seen.visible_at:
         return f"it is visible only in {(seen.visible_at - now) / 1000:g} seconds"
     match seen.policy:
@@ -84,7 +84,7 @@ def may_see(seen: Audience, reader: Identity, now: int) -> bool:
 
 
 def stored_audience(visibility: Mapping[str, Json], *, created_at: int, tenant: str) -> Audience:
-    """Return who sees an artifact as its event says; nobody where that cannot be read."""
+    """Return who sees a stored artifact; a policy that cannot be read hides it."""
     visible_at = created_at
     while visibility.get("kind") == "after":
         seconds, then = visibility.get("seconds"), visibility.get("then", {"kind": "public"})

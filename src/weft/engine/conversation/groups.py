@@ -1,8 +1,8 @@
-"""Groups: agents that take their turns side by side, and what becomes of what they say.
+"""Groups: agents that take their turns in parallel, and how their replies and values are merged.
 
-Each member hears the conversation as it was at the fork and its own words, and has the variables
-for itself. What counts is decided when the group joins, in the order the members began: which of
-them was faster makes no difference, unless `merge: first` asks for just that.
+Each member has the conversation as it was at the fork plus its own messages, and its own copy of
+the variables. They are merged in the order the members began, so the result does not depend on
+which was faster, except with `merge: first`.
 """
 
 import json
@@ -24,7 +24,7 @@ from weft.engine.events import (
 )
 from weft.engine.state import Activation, Group, Message, OwnValues, State, Timer, without
 from weft.engine.turn.run import end_run, stop_after_turn
-from weft.engine.variables.computed import follow, mark
+from weft.engine.variables.computed import mark, recompute
 from weft.engine.variables.conditions import same
 from weft.engine.variables.values import queue_documents
 from weft.findings import Json
@@ -52,7 +52,7 @@ def start_members(group: Group) -> list[Command]:
 
 
 def join_group(state: State, agent: str, turn: int, fork: int) -> None:
-    """Let a turn begin as a member of its group: with words and variables for itself."""
+    """Add a turn to its group, with its own messages and variables."""
     group = state.groups[fork]
     if agent != group.name:
         state.groups = {**state.groups, fork: replace(group, turns=(*group.turns, turn))}
@@ -61,7 +61,7 @@ def join_group(state: State, agent: str, turn: int, fork: int) -> None:
 
 
 def replies_of(state: State, fork: int) -> dict[str, Json]:
-    """Return what the members of a group came to, by name."""
+    """Return the replies of the members of a group, by name."""
     return {member.agent: member.reply for member in _done(state, state.groups[fork])}
 
 
@@ -69,14 +69,14 @@ def member_ended(compiled: CompiledWorkflow, state: State, member: Activation) -
     """Join, or wait for the other members."""
     group = state.groups[member.fork]
     if member.agent == group.name:  # It has merged what the others said.
-        return [_joined(group, [*_done(state, group), member], _text(member.reply))]
-    return _settle(compiled, state, group)
+        return [_join_event(group, [*_done(state, group), member], _text(member.reply))]
+    return _join_when_done(compiled, state, group)
 
 
 def member_failed(
     compiled: CompiledWorkflow, state: State, member: Activation, error: str
 ) -> list[Command]:
-    """Fail with a member, or go on without it."""
+    """Fail with a member, or continue without it."""
     group = state.groups[member.fork]
     rules = compiled.groups[group.name]
     state.close_turns(member.number)
@@ -84,13 +84,13 @@ def member_failed(
         return [end_run(compiled, "failed", f"{error} (in the group {group.name})")]
     group = replace(group, failed={**group.failed, member.number: error})
     state.groups = {**state.groups, group.fork: group}
-    return _settle(compiled, state, group)
+    return _join_when_done(compiled, state, group)
 
 
 def on_joined(
     compiled: CompiledWorkflow, state: State, event: Event, data: Joined
 ) -> list[Command]:
-    """Let count what the turns said and set, and hand off."""
+    """Merge the messages and values of the turns, and hand off."""
     group = state.groups[data.fork]
     turns = [each_turn for each_turn in data.turns if each_turn in state.own]
     if data.text is None:
@@ -111,8 +111,8 @@ def on_joined(
     return [*commands, Record(HandedOff(data.name, compiled.groups[data.name].next, "joined"))]
 
 
-def overdue(compiled: CompiledWorkflow, state: State, timer: Timer) -> list[Command]:
-    """Let the members of a group fail that are not done in time."""
+def fail_late_members(compiled: CompiledWorkflow, state: State, timer: Timer) -> list[Command]:
+    """Fail the members of a group that are late."""
     group = state.groups[timer.owner]
     seconds = compiled.groups[group.name].deadline
     members = (state.active[turn] for turn in group.turns if turn in state.active)
@@ -120,7 +120,7 @@ def overdue(compiled: CompiledWorkflow, state: State, timer: Timer) -> list[Comm
     return [
         Record(
             TurnFailed(
-                member.agent, f"{member.agent} was not done within {seconds:g} s", "deadline"
+                member.agent, f"{member.agent} did not finish within {seconds:g} s", "deadline"
             ),
             member.number,
         )
@@ -133,12 +133,12 @@ def _done(state: State, group: Group) -> list[Activation]:
     return [member for member in members if member.stage == "done"]
 
 
-def _settle(compiled: CompiledWorkflow, state: State, group: Group) -> list[Command]:
+def _join_when_done(compiled: CompiledWorkflow, state: State, group: Group) -> list[Command]:
     """Join when enough members are done."""
     rules = compiled.groups[group.name]
     done = _done(state, group)
     if rules.merge == "first" and done:
-        return [_joined(group, done[:1])]
+        return [_join_event(group, done[:1])]
     if len(done) + len(group.failed) < len(group.members):
         return []
     if not done:
@@ -153,16 +153,16 @@ def _merged(rules: GroupRules, group: Group, done: Sequence[Activation]) -> Comm
         case "majority":
             votes = [json.dumps(member.reply, sort_keys=True) for member in done]
             most = max(votes, key=votes.count)  # Of several, the first.
-            return _joined(group, [done[votes.index(most)]])
+            return _join_event(group, [done[votes.index(most)]])
         case "collect":
-            return _joined(group, done, _text({member.agent: member.reply for member in done}))
+            return _join_event(group, done, _text({member.agent: member.reply for member in done}))
         case "custom":
             return Start(group.name, group.fork)
         case _:
-            return _joined(group, done)
+            return _join_event(group, done)
 
 
-def _joined(group: Group, done: Sequence[Activation], text: str | None = None) -> Command:
+def _join_event(group: Group, done: Sequence[Activation], text: str | None = None) -> Command:
     return Record(
         Joined(group.name, group.fork, tuple(member.number for member in done), text), turn=0
     )
@@ -176,7 +176,7 @@ def _text(value: Json) -> str:
 
 
 def join_values(compiled: CompiledWorkflow, state: State, turns: Sequence[int]) -> list[Command]:
-    """Let count what the turns of a group have set."""
+    """Merge the values that the turns of a group have set."""
     base = state.variables
     values, set_by = dict(base), dict(state.set_by)
     refused: list[Command] = []
@@ -188,7 +188,7 @@ def join_values(compiled: CompiledWorkflow, state: State, turns: Sequence[int]) 
             if compiled.variables[name].source.type == "computed":
                 continue  # It follows from the others.
             first = writers.get(name) if _is_set(compiled.variables[name]) else None
-            fault = _put(compiled, base, values, name, own[name], first=first)
+            fault = _merge_into(compiled, base, values, name, own[name], first=first)
             if fault is not None:
                 refused.append(Record(VariableRefused(name, f"agent:{agent}", fault), turn))
                 continue
@@ -199,17 +199,17 @@ def join_values(compiled: CompiledWorkflow, state: State, turns: Sequence[int]) 
     state.variables, state.set_by = values, set_by
     mark(compiled.computed, state, 0, writers)
     followed = [
-        Record(write, 0) for name in writers for write in follow(compiled.computed, values, name)
+        Record(write, 0) for name in writers for write in recompute(compiled.computed, values, name)
     ]
     return [*refused, *followed, *queue_documents(compiled, state, writers)]
 
 
 def _is_set(variable: Variable) -> bool:
-    """Tell whether members set a variable; what each has read from outside is no conflict."""
+    """Tell whether members can set a variable; values read from outside do not conflict."""
     return isinstance(variable.source, DerivedSource | EntitySource)
 
 
-def _put(
+def _merge_into(
     compiled: CompiledWorkflow,
     base: Mapping[str, Json],
     values: dict[str, Json],
@@ -218,24 +218,24 @@ def _put(
     *,
     first: str | None,
 ) -> str | None:
-    """Put what a member has set beside what others have; say why it cannot be."""
+    """Merge the value of a member with those of others; return why it cannot be merged."""
     if first is None:
         values[name] = value
         return None
     rule = compiled.variables[name].merge
-    joined, fault = joined_value(rule, base.get(name), values.get(name), value)
+    joined, fault = merge_values(rule, base.get(name), values.get(name), value)
     if fault:
-        return f"{first} has set it side by side; {fault}"
+        return f"{first} has set it in parallel; {fault}"
     values[name] = joined
     return None
 
 
-def joined_value(rule: Merge | None, was: Json, held: Json, value: Json) -> tuple[Json, str]:
-    """Return what two have made of a value side by side, or say why that cannot be."""
+def merge_values(rule: Merge | None, was: Json, held: Json, value: Json) -> tuple[Json, str]:
+    """Return the merged value of two parallel writers, or the reason why there is none."""
     if rule == "append":
         added = _added(was, value)
         if added is None:
-            return None, "this is no longer list than it was before"
+            return None, "the list was changed, not extended"
         return [*cast("list[Json]", held), *added], ""
     if rule == "merge" and isinstance(held, dict) and isinstance(value, dict):
         before = cast("dict[str, Json]", was) if isinstance(was, dict) else {}

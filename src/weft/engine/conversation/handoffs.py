@@ -1,4 +1,4 @@
-"""Who is next in a conversation: handoffs, and what keeps them from going round for ever."""
+"""Handoffs: which agent is next, and the limits that end a run."""
 
 from collections.abc import Mapping
 from typing import Final, Literal, cast
@@ -40,7 +40,7 @@ class _NotJudged(Exception):
 def on_handed_off(
     compiled: CompiledWorkflow, state: State, event: Event, data: HandedOff
 ) -> list[Command]:
-    """Go on with the user, the end, an agent or a group."""
+    """Continue with the user, the end, an agent or a group."""
     state.handoffs_since_turn += 1
     fired, seen = fire(compiled, state, event.turn, handoff(compiled, state.variables, data))
     commands = fired
@@ -72,11 +72,11 @@ def start_turn(
     try:
         route = next(routes_before(compiled.routing, agent, _test(values, verdicts)), None)
     except ExpressionError as error:
-        return unanswerable(compiled, agent, error)
+        return fail_unanswerable(compiled, agent, error)
     except _NotJudged as unknown:
         return _judge(state, agent, "pre", unknown.rule, verdicts)
     if route is not None:
-        return Record(handed(agent, route))
+        return Record(handoff_event(agent, route))
     last, streak = state.last_speaker
     if agent == last and streak >= compiled.agents[agent].limit:
         return _out_of_replies(compiled, agent, streak)
@@ -94,7 +94,7 @@ def _end_before(
     if not _has_turns(compiled, state):
         return _out_of_turns(compiled, state)
     if state.handoffs_since_turn > len(compiled.agents):
-        circle = "handoff rules go round in a circle; no agent replies"
+        circle = "handoff rules form a cycle in which no agent replies"
         return end_run(compiled, "failed", circle)
     return None
 
@@ -112,10 +112,10 @@ def after_turn(
     try:
         route = next(routes_after(compiled.routing, agent, _test(values, verdicts)))
     except ExpressionError as error:
-        return unanswerable(compiled, agent, error)
+        return fail_unanswerable(compiled, agent, error)
     except _NotJudged as unknown:
         return _judge(state, agent, "post", unknown.rule, verdicts)
-    return Record(handed(agent, route))
+    return Record(handoff_event(agent, route))
 
 
 def pre_route(compiled: CompiledWorkflow, agent: str, values: Mapping[str, Json]) -> Route | None:
@@ -161,7 +161,7 @@ def _judge(
 
 
 def ask_user(state: State, event: Event, agent: str) -> Command:
-    """Wait for what the user says; the agent that handed over answers it."""
+    """Wait for a message of the user; the agent that handed off answers it."""
     return Record(RequestOpened(f"{state.run}:{event.seq}", kind="chat", agent=agent), turn=0)
 
 
@@ -171,7 +171,7 @@ def _has_turns(compiled: CompiledWorkflow, state: State, wanted: int = 1) -> boo
 
 def _out_of_turns(compiled: CompiledWorkflow, state: State, why: str = "") -> Command:
     turns = "1 turn" if state.turns == 1 else f"{state.turns} turns"
-    return end_run(compiled, "max_turns", f"the run has had its {turns}{why}")
+    return end_run(compiled, "max_turns", f"the run has used its {turns}{why}")
 
 
 def _out_of_replies(compiled: CompiledWorkflow, agent: str, streak: int) -> Command:
@@ -181,12 +181,12 @@ def _out_of_replies(compiled: CompiledWorkflow, agent: str, streak: int) -> Comm
     return end_run(compiled, "failed", f"{agent} has given {replies} in a row")
 
 
-def unanswerable(compiled: CompiledWorkflow, agent: str, error: ExpressionError) -> Command:
-    """End a run in which a rule cannot be asked."""
-    return end_run(compiled, "failed", f"a rule of {agent} has no answer: {error}")
+def fail_unanswerable(compiled: CompiledWorkflow, agent: str, error: ExpressionError) -> Command:
+    """End a run in which a rule cannot be evaluated."""
+    return end_run(compiled, "failed", f"a rule of {agent} could not be evaluated: {error}")
 
 
-def handed(agent: str, route: Route) -> HandedOff:
+def handoff_event(agent: str, route: Route) -> HandedOff:
     """Return the event that says who is next."""
     return HandedOff(agent, route.target, route.why, route.rule)
 

@@ -65,7 +65,7 @@ class Routing:
     thresholds: Mapping[int, float]
 
 
-#: How near a message must be to a description where nobody says so.
+#: How near a message must be to a description by default.
 NEAR: Final = 0.3
 
 #: How the group is called that the pattern of this name implies.
@@ -219,7 +219,7 @@ def reply_limit(agent: Agent) -> int:
 
 
 def startup_mode(orchestrator: Orchestrator) -> StartupMode:
-    """Who opens the run: the user, an agent, or nobody a person talks to."""
+    """Return who opens the run: the user, an agent, or no person at all."""
     if orchestrator.startup_mode:
         return orchestrator.startup_mode
     if orchestrator.trigger.type != "chat":
@@ -235,7 +235,7 @@ def may_route(variable: Variable) -> bool:
 
 
 def _resting(orchestrator: Orchestrator) -> str:
-    """Where a run comes to rest: with the user, if there is one to answer."""
+    """Return where a run waits by default: with the user, if there is one."""
     attended = orchestrator.human_in_the_loop and startup_mode(orchestrator) != "BackendOnly"
     return USER if attended else TERMINATE
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from weft.engine.commands import Command, Fetch, Record
 from weft.engine.compiled import CompiledWorkflow, Values
-from weft.engine.conversation.handoffs import pre_route, unanswerable
+from weft.engine.conversation.handoffs import fail_unanswerable, pre_route
 from weft.engine.conversation.routing import Route
 from weft.engine.events import (
     ContextFetched,
@@ -124,7 +124,7 @@ def _divert(
     try:
         route = pre_route(compiled, active.agent, values)
     except ExpressionError as error:
-        return [unanswerable(compiled, active.agent, error)]
+        return [fail_unanswerable(compiled, active.agent, error)]
     return route and leave(compiled, state, active.replace(route=route), values)
 
 
@@ -275,11 +275,11 @@ def _on_automatic_failed(
     writes = tool_failed(compiled, values, call.tool, data)
     fired, _ = fire(compiled, state, event.turn, writes)
     if compiled.agents[active.agent].function is not None:
-        error = f"{call.tool} did not merge what {active.agent} said: {data.error}"
+        error = f"{call.tool} did not merge the replies of {active.agent}: {data.error}"
     elif data.kind == "retry":
         active = close_hook(state, event, call)
         state.update(active.replace(stage="model", sent_back=active.sent_back + 1))
         return [*fired, Record(OutputRefused(active.call, data.error))]
     else:
-        error = f"the automatic tool {call.tool} gave no result: {data.error}"
+        error = f"the automatic tool {call.tool} failed: {data.error}"
     return [*fired, Record(TurnFailed(active.agent, error, "tool"))]

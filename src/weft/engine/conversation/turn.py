@@ -6,19 +6,19 @@ from typing import Final, cast
 from weft.engine.commands import Command, Record
 from weft.engine.compiled import CompiledWorkflow, Expected, Handler, Values
 from weft.engine.conversation.groups import (
+    fail_late_members,
     join_group,
     member_ended,
     member_failed,
     on_forked,
     on_joined,
-    overdue,
     replies_of,
     start_members,
 )
 from weft.engine.conversation.handoffs import (
     after_turn,
     ask_user,
-    handed,
+    handoff_event,
     on_condition_judged,
     on_handed_off,
     start_turn,
@@ -99,7 +99,7 @@ __all__ = [
 def start_run(
     compiled: CompiledWorkflow, state: State, event: Event, data: RunStarted, values: Values
 ) -> list[Command]:
-    """Wait for a message of the user, or let the first agent begin."""
+    """Wait for a message of the user, or start the first agent."""
     agent = compiled.orchestrator.initial_agent
     asks = compiled.startup == "UserDriven" or data.with_message
     commands: list[Command] = [ask_user(state, event, agent)] if asks else []
@@ -111,7 +111,7 @@ def start_run(
 def start_turns(
     compiled: CompiledWorkflow, state: State, values: Values, agent: str
 ) -> list[Command]:
-    """Let the first agent begin, unless the user is to say something first."""
+    """Start the first agent, unless the user is to speak first."""
     if state.requests:
         return []
     return [start_turn(compiled, state, agent or compiled.orchestrator.initial_agent, values)]
@@ -199,7 +199,7 @@ def on_reply(
     data: ModelReplied,
     output: Json,
 ) -> list[Command]:
-    """Let hooks change the reply, or take it as it is."""
+    """Call the hooks that may change the reply, or take it as it is."""
     if compiled.agents[active.agent].send:
         return send(compiled, state, active, data.text)
     fields = cast("dict[str, Json] | None", output)
@@ -213,7 +213,7 @@ def on_message_sent(
     active = state.active[event.turn].replace(edits=())
     output, wrong = read_output(compiled, compiled.agents[active.agent].output, data.text)
     if wrong is not None:
-        error = f"what the hooks of {active.agent} made of its reply does not fit: {wrong}"
+        error = f"the reply of {active.agent} is not valid after its hooks: {wrong}"
         return [Record(TurnFailed(active.agent, error, "hook"))]
     return _take_reply(compiled, state, event, active, data.text, output)
 
@@ -266,7 +266,7 @@ def on_turn_ended(
         return [*fired, *member_ended(compiled, state, active)]
     state.close_turns(event.turn)
     if active.route is not None and not state.stopping:
-        return [*fired, Record(handed(data.agent, active.route))]
+        return [*fired, Record(handoff_event(data.agent, active.route))]
     return [*fired, after_turn(compiled, state, data.agent, seen)]
 
 
@@ -287,7 +287,7 @@ def _on_timer_fired(
     if not timer.owner:
         return on_timer_fired(compiled, state, event, data)
     state.timers = without(state.timers, data.id)
-    return overdue(compiled, state, timer)
+    return fail_late_members(compiled, state, timer)
 
 
 def _is_set(state: State, _turn: int, data: TimerFired) -> bool:

@@ -1,9 +1,8 @@
 """Events: everything that happens in a run, as the journal keeps it.
 
 An event is an envelope around one of the frozen types below, or of those about calls and context
-in the files beside this one. The union is closed: a journal holds nothing else, and whoever reads
-one knows every kind there is. A journal is read for ever: a kind is never renamed (`KINDS`), and a
-new field has a default that says what runs recorded before it.
+in `kinds`. The union is closed: a journal holds nothing else. Journals stay readable: a kind is
+never renamed (`KINDS`), and a new field has a default that is true for runs recorded before it.
 """
 
 from collections.abc import Mapping
@@ -60,7 +59,7 @@ class RunStarted:
     #: The model that answers for every agent of this run, whatever the package says.
     model: str | None = None
     format: int = FORMAT
-    #: The variables whose values whoever began it has given; the others come from where they do.
+    #: The variables whose values were given at the start.
     given: tuple[str, ...] = ()
     #: What came with it: the values of a form, the body of a webhook, the document that changed.
     input: Values | None = None
@@ -73,7 +72,7 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class RunForked:
-    """From here on this run goes its own way; everything before it was copied from another."""
+    """The events before this one were copied from another run."""
 
     parent: str
     seq: int
@@ -116,7 +115,7 @@ class ToolRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a model call took; None where nobody said."""
+    """The cost of a model call; None where it is not known."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -125,13 +124,13 @@ class Usage:
 
 
 class Spent(NamedTuple):
-    """What the models of a run took so far; what nobody knows makes the sums incomplete."""
+    """The cost of all model calls of a run; calls of unknown cost are counted."""
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
-    #: How many calls have no known price, and how many have tokens that nobody counted.
+    #: How many calls have no known price, and how many have tokens that are not known.
     unpriced: int = 0
     uncounted: int = 0
 
@@ -151,7 +150,7 @@ class Spent(NamedTuple):
 #: The writer of what a fork changes.
 EDIT: Final = "edit"
 
-#: Who brings what is read from outside and tells what became of documents.
+#: The actor of what is read from outside, and of written documents.
 SOURCE: Final = "source"
 
 #: Nothing is known about what a call took.
@@ -195,7 +194,7 @@ class ModelFailed:
 
 @dataclass(frozen=True, slots=True)
 class OutputRefused:
-    """A reply does not fit the model its agent is bound to; the agent is told and tries again."""
+    """A reply is not valid; its agent gets the error and tries again."""
 
     call: int
     fault: str
@@ -249,7 +248,7 @@ class TurnEnded:
 
 @dataclass(frozen=True, slots=True)
 class TurnFailed:
-    """A turn came to no end of its own; its run fails with it, unless its group goes on."""
+    """A turn failed; its run fails with it, unless its group or its mode continues."""
 
     agent: str
     error: str
@@ -285,7 +284,7 @@ class StopAsked:
 
 @dataclass(frozen=True, slots=True)
 class RunEnding:
-    """The run is about to end: what is to be done before that is begun."""
+    """The run is about to end; its last hooks and documents come first."""
 
     outcome: Outcome
     reason: str
@@ -293,7 +292,7 @@ class RunEnding:
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """The run is over."""
+    """The run has ended."""
 
     outcome: Outcome
     reason: str

@@ -131,13 +131,13 @@ class ToolReturned:
 
     id: str
     value: Json
-    #: How far it said last it had come: a share from 0 to 1, and words.
+    #: Its last progress report: a share from 0 to 1, and a text.
     progress: tuple[float, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFailed:
-    """A tool gave no result; the agent is told why."""
+    """A tool gave no result, and why."""
 
     id: str
     error: str
@@ -148,7 +148,7 @@ class ToolFailed:
 
 @dataclass(frozen=True, slots=True)
 class SurfaceShown:
-    """A tool shows a person something and waits for nobody."""
+    """A tool shows a person something without waiting."""
 
     call: str
     number: int
@@ -173,7 +173,7 @@ class RequestOpened:
     #: Hash of tool and payload: the answer is to this question and to no other.
     digest: str = ""
     expires_at: int | None = None
-    #: What holds when nobody answers in time; None fails the asking tool.
+    #: The answer if nobody answers in time; None fails the tool that asks.
     otherwise: Json = None
     #: The variables that its answer sets.
     sets: tuple[str, ...] = ()
@@ -199,7 +199,7 @@ class RequestAnswered:
 
 @dataclass(frozen=True, slots=True)
 class RequestExpired:
-    """Nobody answered in time."""
+    """A request was not answered in time."""
 
     id: str
 
@@ -237,7 +237,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Branched:
-    """A flow goes on elsewhere than with the next step, and why."""
+    """A flow continues elsewhere than at the next step, and why."""
 
     source: str
     target: str
@@ -279,7 +279,7 @@ MissedReason: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ArtifactPublished:
-    """An artifact is on the board, and whom it wakes is decided."""
+    """An artifact was published, with the subscriptions that want it."""
 
     type: str
     payload: Json
@@ -325,7 +325,7 @@ class ArtifactArrived:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryMissed:
-    """Artifacts did not come to what they were collected for."""
+    """Artifacts did not reach a subscription, and why."""
 
     subscription: str
     artifacts: tuple[str, ...]
@@ -335,7 +335,7 @@ class DeliveryMissed:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryDeferred:
-    """A component wants an activation to wait; it is tried again at a time."""
+    """A component defers a delivery; it is tried again at a time."""
 
     subscription: str
     artifacts: tuple[str, ...]
@@ -344,6 +344,6 @@ class DeliveryDeferred:
 
 @dataclass(frozen=True, slots=True)
 class BatchesFlushed:
-    """What was collected for batches is handled now, however little it is."""
+    """All batches are handled now, also those that are not full."""
 
     user: str

@@ -1,4 +1,4 @@
-"""Approvals: a person is asked, then the next one; what was decided leads on or back."""
+"""Approvals: the approvers are asked in turn; the decision selects the next step."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.engine.events.kinds import BranchReason
-from weft.engine.flow.failure import context_of
+from weft.engine.flow.failure import failure_record
 from weft.engine.flow.lanes import filled, plan_of, run_of
 from weft.engine.flow.plan import APPROVAL, ApprovalPlan
 from weft.engine.state import Activation, Request, State
@@ -31,7 +31,7 @@ from weft.spec.flow import Approval
 
 
 def ask(state: State, event: Event, active: Activation, approval: Approval) -> list[Command]:
-    """Ask for approval; the first time its approver, then whoever comes next."""
+    """Ask for approval: first the approver, then each escalation."""
     level = run_of(active).escalation
     state.update(active.replace(stage="approval"))
     asked = approval.escalate[level - 1] if level else approval
@@ -61,7 +61,7 @@ def ask(state: State, event: Event, active: Activation, approval: Approval) -> l
 def _answered(
     compiled: CompiledWorkflow, state: State, request: Request, value: Json, user: str
 ) -> list[Command]:
-    """Go on with what a person has decided."""
+    """Continue with the decision of a person."""
     active = state.active[request.turn]
     decision = str(cast("Mapping[str, Any]", value)["decision"])
     return _decided(compiled, state, active, decision, f"by {user}")
@@ -70,7 +70,7 @@ def _answered(
 def _expired(
     compiled: CompiledWorkflow, state: State, event: Event, request: Request
 ) -> list[Command]:
-    """Ask the next person; after the last, what is declared for this case counts."""
+    """Ask the next approver; after the last, use the declared default or path."""
     active = state.active[request.turn]
     node = cast("ApprovalPlan", plan_of(compiled).nodes[active.step])
     run = run_of(active)
@@ -78,10 +78,10 @@ def _expired(
         run = replace(run, escalation=run.escalation + 1)
         return ask(state, event, active.replace(flow=run), node.approval)
     if node.approval.default is not None:
-        return _decided(compiled, state, active, node.approval.default, "since nobody answered")
+        return _decided(compiled, state, active, node.approval.default, "since there was no answer")
     if node.on_timeout:
         return _leave(state, active, (node.on_timeout, "late"))
-    return _fail(state, active, "TimeoutError", f"nobody answered {active.step} in time", late=True)
+    return _fail(state, active, "TimeoutError", f"no answer to {active.step} in time", late=True)
 
 
 def _decided(
@@ -115,7 +115,7 @@ def _leave(
 def _fail(
     state: State, active: Activation, error: str, told: str, *, late: bool = False
 ) -> list[Command]:
-    failure = context_of(state, active, error, told)
+    failure = failure_record(state, active, error, told)
     kind = "deadline" if late else "rejected"
     return [Record(TurnFailed(active.agent, told, kind, failure), active.number)]
 

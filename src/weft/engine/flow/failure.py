@@ -1,7 +1,7 @@
-"""When a step fails: the table of docs/decisions/0012, from the last attempt to the end of the run.
+"""Failures of steps, in the order of docs/decisions/0012: retry, failure path, compensation, end.
 
-Nothing repairs a run but the failure path of a path of a fork; what was done is undone in the
-opposite order, and each activation is undone at most once.
+Only the failure path of a fork's path repairs a run. Completed steps are compensated newest first,
+each at most once.
 """
 
 import hashlib
@@ -34,14 +34,14 @@ RETRY: Final = "retry:"
 #: More would be beyond the longest delay, whatever the first is.
 _MOST_DOUBLINGS: Final = 16
 
-#: What no second attempt would change.
+#: Failures that are not retried.
 _FINAL: Final = ("deadline", "guard")
 
 
-def context_of(
+def failure_record(
     state: State, active: Activation, error: str, message: str, stack: str = ""
 ) -> dict[str, Json]:
-    """Return what is kept of a failure: of which step and attempt, the error, and its input."""
+    """Return the record of a failure: step, attempt, error, and a hash of the input."""
     run = active.flow
     values = values_in(state, run.lane) if run is not None else state.variables
     digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
@@ -55,10 +55,10 @@ def context_of(
     }
 
 
-def turn_failed(
+def handle_failure(
     compiled: CompiledWorkflow, state: State, event: Event, active: Activation, data: TurnFailed
 ) -> list[Command]:
-    """Try again, or handle the failure. What the attempt has set does not count."""
+    """Retry, or handle the failure. The values of the attempt are discarded."""
     run = cast("StepRun", active.flow)
     state.close_turns(active.number)
     step = plan_of(compiled).nodes[active.step]
@@ -69,22 +69,25 @@ def turn_failed(
     _forget_deadline(state, run.lane)
     if run.undoes:
         _note(state, run.lane, f"compensating {active.step} failed: {data.error}")
-    failure = {**(data.failure or context_of(state, active, data.kind, data.error)), "at": event.at}
+    failure = {
+        **(data.failure or failure_record(state, active, data.kind, data.error)),
+        "at": event.at,
+    }
     turn = 0 if data.kind == "guard" else active.number
-    return fail(compiled, state, run.lane, active.step, data.error, failure, turn)
+    return fail_node(compiled, state, run.lane, active.step, data.error, failure, turn)
 
 
 def _retry(
     compiled: CompiledWorkflow, state: State, event: Event, active: Activation, retry: Retry
 ) -> list[Command]:
-    """Make the next attempt when its time has come."""
+    """Start the next attempt, after its delay."""
     run = cast("StepRun", active.flow)
     wait = Wait(run.lane, active.step, run.attempt + 1)
     times = 2 ** min(run.attempt - 1, _MOST_DOUBLINGS)
     delay = min(retry.delay_seconds * times, LONGEST_DELAY)
     pause = round(delay * 1000 * (1 - JITTER * _draw(state.run, active.step, run.attempt)))
     if pause <= 0:
-        return [start(plan_of(compiled).step(active.step), wait)]
+        return [start_attempt(plan_of(compiled).step(active.step), wait)]
     timer = f"{RETRY}{active.number}"
     at = flow_of(state)
     state.flow = replace(at, waits={**at.waits, timer: wait})
@@ -92,18 +95,18 @@ def _retry(
 
 
 def _note(state: State, key: str, told: str) -> None:
-    """Say in the reason of a failure what else went wrong while it was handled."""
+    """Add an error to the reason of the failure that is being handled."""
     lane = lane_of(state, key)
     failing = cast("Failing", lane.failing)
     _at(state, lane, replace(failing, reason=f"{failing.reason}; {told}"), failing.stage)
 
 
 def _draw(*parts: object) -> float:
-    """Return a number from 0 to 1 that looks like chance: runs do not all try again at once."""
+    """Return a pseudo-random number from 0 to 1, so that runs do not all retry at once."""
     return int(hashlib.sha256(repr(parts).encode()).hexdigest()[:8], 16) / 0xFFFFFFFF
 
 
-def start(step: StepPlan, wait: Wait) -> Start:
+def start_attempt(step: StepPlan, wait: Wait) -> Start:
     """Return the next attempt at a step, or at undoing one."""
     work = step.step.compensate if wait.undoes else step.step.work
     agent = work.agent if isinstance(work, AgentWork) else step.step.name
@@ -113,13 +116,13 @@ def start(step: StepPlan, wait: Wait) -> Start:
 def overdue(compiled: CompiledWorkflow, state: State, active: Activation) -> Command:
     """Return the failure of an attempt that did not finish before the deadline of its step."""
     told = _missed_deadline(compiled, active.step)
-    failure = context_of(state, active, "TimeoutError", told)
+    failure = failure_record(state, active, "TimeoutError", told)
     return Record(TurnFailed(active.agent, told, "deadline", failure), active.number)
 
 
 def _missed_deadline(compiled: CompiledWorkflow, step: str) -> str:
     seconds = plan_of(compiled).step(step).step.timeout_seconds
-    return f"{step} was not done within {seconds:g} s"
+    return f"{step} did not finish within {seconds:g} s"
 
 
 def give_up(compiled: CompiledWorkflow, state: State, lane: Lane) -> list[Command]:
@@ -134,8 +137,8 @@ def give_up(compiled: CompiledWorkflow, state: State, lane: Lane) -> list[Comman
     set_lane(state, replace(lane, deadline=""))
     turn = int(timer.removeprefix(RETRY))
     last = Activation("", turn, step=name, flow=StepRun(lane.key, wait.attempt - 1))
-    failure = context_of(state, last, "TimeoutError", told)
-    return fail(compiled, state, lane.key, name, told, failure, turn)
+    failure = failure_record(state, last, "TimeoutError", told)
+    return fail_node(compiled, state, lane.key, name, told, failure, turn)
 
 
 def _forget_deadline(state: State, key: str) -> None:
@@ -145,7 +148,7 @@ def _forget_deadline(state: State, key: str) -> None:
         set_lane(state, replace(lane, deadline=""))
 
 
-def fail(
+def fail_node(
     compiled: CompiledWorkflow,
     state: State,
     key: str,
@@ -174,7 +177,7 @@ def _branched(lane: Lane, target: str, why: Why) -> Command:
 def _next_stage(
     compiled: CompiledWorkflow, state: State, lane: Lane, failing: Failing
 ) -> list[Command]:
-    """Go on with what comes after a stage that is over, or that has failed itself."""
+    """Begin the stage after one that has ended or failed."""
     match failing.stage:
         case "path":
             return after_path(compiled, state, lane.key)
@@ -186,11 +189,11 @@ def _next_stage(
             _at(state, lane, replace(failing, undo=failing.undo[1:]), "undo")
             return _undo_next(compiled, state, lane.key)
         case _:
-            return over(compiled, state, lane.key)
+            return end_failed_run(compiled, state, lane.key)
 
 
-def undone(compiled: CompiledWorkflow, state: State, key: str) -> list[Command]:
-    """Go on when something was undone."""
+def on_compensated(compiled: CompiledWorkflow, state: State, key: str) -> list[Command]:
+    """Continue after a step was compensated."""
     lane = lane_of(state, key)
     return _next_stage(compiled, state, lane, cast("Failing", lane.failing))
 
@@ -202,7 +205,7 @@ def after_path(compiled: CompiledWorkflow, state: State, key: str) -> list[Comma
     node = plan_of(compiled).nodes.get(failing.step)
     if failing.turn and isinstance(node, StepPlan) and _is_undone(node):
         _at(state, lane, failing, "own")
-        return [start(node, Wait(key, failing.step, 1, failing.turn))]
+        return [start_attempt(node, Wait(key, failing.step, 1, failing.turn))]
     return _after_own(compiled, state, key)
 
 
@@ -236,18 +239,20 @@ def _undo_next(compiled: CompiledWorkflow, state: State, key: str) -> list[Comma
     failing = cast("Failing", lane.failing)
     if failing.undo:
         done = failing.undo[0]
-        return [start(plan_of(compiled).step(done.step), Wait(key, done.step, 1, done.turn))]
+        return [
+            start_attempt(plan_of(compiled).step(done.step), Wait(key, done.step, 1, done.turn))
+        ]
     if key:  # The path has failed.
         return [_branched(lane, JOIN, "failure")]
     path = plan_of(compiled).on_failure
     if path and failing.outcome == "failed":
         _at(state, lane, failing, "workflow")
         return [_branched(lane, path, "failure")]
-    return over(compiled, state, key)
+    return end_failed_run(compiled, state, key)
 
 
-def over(compiled: CompiledWorkflow, state: State, key: str) -> list[Command]:
-    """End a run that has failed, or was stopped, when all was done about it."""
+def end_failed_run(compiled: CompiledWorkflow, state: State, key: str) -> list[Command]:
+    """End a run whose failure or cancellation has been handled."""
     failing = cast("Failing", lane_of(state, key).failing)
     return [end_run(compiled, failing.outcome, failing.reason)]
 
@@ -256,15 +261,15 @@ def _at(state: State, lane: Lane, failing: Failing, stage: FailureStage = "path"
     set_lane(state, replace(lane, failing=replace(failing, stage=stage)))
 
 
-def rest(compiled: CompiledWorkflow, state: State) -> list[Command]:
-    """Let a run that is to stop do so when nothing works any more; nobody waits for a person."""
+def stop_when_idle(compiled: CompiledWorkflow, state: State) -> list[Command]:
+    """Stop a run that is to stop, once no step runs; approvals are not waited for."""
     if any(active.stage != "approval" for active in state.active.values()):
         return []
     return cancel(compiled, state)
 
 
 def cancel(compiled: CompiledWorkflow, state: State, reason: str = "") -> list[Command]:
-    """Break off what is under way; undo what was done, if the flow wants that."""
+    """Cancel a run; compensate its steps if `compensate_on_cancel` is set."""
     if not plan_of(compiled).spec.compensate_on_cancel:
         return [end_run(compiled, "cancelled", reason)] if reason else [stop_after_turn(compiled)]
     told = reason or "stopped on request after the turn"
@@ -282,7 +287,7 @@ def _is_undone(node: NodePlan) -> bool:
 
 
 def _undoable(state: State) -> Iterator[Done]:
-    """Yield what was done, or may have been; nothing is being undone when this is asked."""
+    """Yield the steps that were done, or may have been."""
     at = flow_of(state)
     for lane in at.lanes.values():
         yield from lane.done
@@ -300,7 +305,7 @@ def _undoable(state: State) -> Iterator[Done]:
 
 
 def stop(compiled: CompiledWorkflow, state: State, user: str) -> list[Command]:
-    """Stop a run now. What is being undone is undone first, where a stop would undo it as well."""
+    """Stop a run now; compensations under way are finished first if a stop compensates too."""
     working = [
         each_active
         for each_active in state.active.values()
@@ -318,8 +323,10 @@ def stop(compiled: CompiledWorkflow, state: State, user: str) -> list[Command]:
     return []
 
 
-def restart(compiled: CompiledWorkflow, state: State, lane: Lane) -> list[Command] | None:
-    """Return what is to be undone now, where a journal was cut before it; None if nothing is."""
+def resume_compensation(
+    compiled: CompiledWorkflow, state: State, lane: Lane
+) -> list[Command] | None:
+    """Return the compensation that is due after a resume_compensation; None if there is none."""
     match lane.failing.stage if lane.failing is not None else None:
         case "own":
             return after_path(compiled, state, lane.key)

@@ -1,4 +1,4 @@
-"""Lanes: where a run of a flow is, and the variables as each line of steps has them."""
+"""Lanes of a flow: the position and the variables of each; what the code of a step is given."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from weft.engine.events import VariableSet
 from weft.engine.flow.plan import FlowPlan, ForkPlan
 from weft.engine.flow.state import FlowState, Lane, StepRun
 from weft.engine.state import Activation, OwnValues, State
-from weft.engine.variables.computed import follow
+from weft.engine.variables.computed import recompute
 from weft.engine.variables.values import queue_documents
 from weft.findings import Json
 from weft.spec.flow import Step, Work
@@ -36,7 +36,7 @@ def lane_of(state: State, key: str) -> Lane:
 
 
 def set_lane(state: State, lane: Lane) -> None:
-    """Keep a lane as it is now."""
+    """Store a lane."""
     state.flow = flow_of(state).with_lane(lane)
 
 
@@ -46,7 +46,7 @@ def values_in(state: State, key: str) -> Mapping[str, Json]:
 
 
 def edit_lanes(state: State, data: VariableSet) -> None:
-    """Let what a fork edits count wherever values were taken before: in paths and attempts."""
+    """Apply an edit of a forked run to the values that paths and attempts have copied."""
     value, flow = {data.name: data.value}, flow_of(state)
     state.flow = replace(
         flow,
@@ -64,7 +64,7 @@ def edit_lanes(state: State, data: VariableSet) -> None:
 def set_values(
     compiled: CompiledWorkflow, state: State, key: str, found: Mapping[str, tuple[Json, int]]
 ) -> list[Command]:
-    """Let values count in a lane, and work out what follows from them."""
+    """Set values in a lane, and the variables that are computed from them."""
     if not found:
         return []
     values = {name: value for name, (value, _) in found.items()}
@@ -80,7 +80,7 @@ def set_values(
     state.set_by = {**state.set_by, **set_by}
     rules = compiled.computed
     followed = [
-        Record(write, 0) for name in found for write in follow(rules, state.variables, name)
+        Record(write, 0) for name in found for write in recompute(rules, state.variables, name)
     ]
     return [*followed, *queue_documents(compiled, state, values)]
 

@@ -1,4 +1,4 @@
-"""The order of steps: what comes next in a line, and what becomes of paths side by side."""
+"""The order of steps: what comes next in a lane, and how paths fork and join."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,19 +6,19 @@ from typing import cast
 
 from weft.engine.commands import Command, Record, Start
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.conversation.groups import joined_value
+from weft.engine.conversation.groups import merge_values
 from weft.engine.events import Branched, Event, Forked, Joined, TurnEnded
 from weft.engine.events.kinds import StepInput
 from weft.engine.flow.failure import (
     after_path,
-    fail,
+    end_failed_run,
+    fail_node,
     give_up,
-    over,
+    on_compensated,
     overdue,
-    rest,
-    restart,
-    start,
-    undone,
+    resume_compensation,
+    start_attempt,
+    stop_when_idle,
 )
 from weft.engine.flow.lanes import (
     filled,
@@ -55,10 +55,10 @@ from weft.spec.flow import AgentWork
 
 
 def go(compiled: CompiledWorkflow, state: State, key: str, target: str) -> list[Command]:
-    """Go on at a place in a lane."""
+    """Continue a lane at a node."""
     set_lane(state, lane_of(state, key).replace(at=target))
     if state.stopping and lane_of(state, key).failing is None:
-        return rest(compiled, state)
+        return stop_when_idle(compiled, state)
     if target.startswith("/"):
         return _at_end(compiled, state, key, target)
     plan = plan_of(compiled)
@@ -78,13 +78,13 @@ def go(compiled: CompiledWorkflow, state: State, key: str, target: str) -> list[
 
 def _at_end(compiled: CompiledWorkflow, state: State, key: str, target: str) -> list[Command]:
     if target == END:
-        return [end_run(compiled, "completed", "the flow has come to its end")]
+        return [end_run(compiled, "completed", "the flow is complete")]
     if target == JOIN:
         return _path_ended(compiled, state, key)
     if target == FAILED:
         return after_path(compiled, state, key)
     if target == OVER:
-        return over(compiled, state, key)
+        return end_failed_run(compiled, state, key)
     return _again(compiled, state, key, target.removeprefix(AGAIN))
 
 
@@ -95,7 +95,7 @@ def _branch(
     try:
         value = _asked(branch.on, values)
     except ExpressionError as error:
-        return fail(compiled, state, key, name, f"{name} has no answer: {error}")
+        return fail_node(compiled, state, key, name, f"{name} could not be evaluated: {error}")
     for case, target in branch.cases:
         if same(case, value):
             return [Record(Branched(name, target, "case", key), turn=0)]
@@ -103,7 +103,7 @@ def _branch(
         return [Record(Branched(name, branch.otherwise, "otherwise", key), turn=0)]
     known = ", ".join(repr(case) for case, _ in branch.cases)
     reason = f"{name} has no case for this value; it has cases for {known}"
-    return fail(compiled, state, key, name, reason)
+    return fail_node(compiled, state, key, name, reason)
 
 
 def _asked(on: Condition, values: Mapping[str, Json]) -> object:
@@ -113,20 +113,20 @@ def _asked(on: Condition, values: Mapping[str, Json]) -> object:
 def _entered(
     compiled: CompiledWorkflow, state: State, key: str, name: str, first: str
 ) -> list[Command]:
-    """Begin a loop; one that is in another begins anew each time."""
+    """Begin a loop; a nested loop begins anew each time."""
     lane = lane_of(state, key)
     set_lane(state, replace(lane, loops={**lane.loops, name: 1}))
     return go(compiled, state, key, first)
 
 
 def _again(compiled: CompiledWorkflow, state: State, key: str, name: str) -> list[Command]:
-    """Go through a loop once more, or go on after it."""
+    """Repeat a loop, or continue after it."""
     loop = cast("RepeatPlan", plan_of(compiled).nodes[name])
     count = lane_of(state, key).loops[name]
     try:
         ends = evaluate(loop.until, values_in(state, key))
     except ExpressionError as error:
-        return fail(compiled, state, key, name, f"{name} has no answer: {error}")
+        return fail_node(compiled, state, key, name, f"{name} could not be evaluated: {error}")
     if ends:
         return [Record(Branched(name, loop.next, "done", key), turn=0)]
     if count >= loop.limit:
@@ -137,7 +137,7 @@ def _again(compiled: CompiledWorkflow, state: State, key: str, name: str) -> lis
 def on_branched(
     compiled: CompiledWorkflow, state: State, _event: Event, data: Branched
 ) -> list[Command]:
-    """Go on where the branch leads."""
+    """Continue at the target of the branch."""
     lane = lane_of(state, data.lane)
     if data.why == "again":
         set_lane(
@@ -167,13 +167,13 @@ def on_turn_ended(
         done = Done(active.number, active.step, values_in(state, key))
         lane = lane.replace(done=(*lane.done, done))
     if active.agent in plan_of(compiled).remembered and not run.undoes:
-        kept = _kept(compiled, state, active)
+        kept = _extend_thread(compiled, state, active)
         lane = lane.replace(threads={**lane.threads, active.agent: kept})
     if lane is not held:
         set_lane(state, lane)
     state.close_turns(active.number)
     if run.undoes:
-        return [*commands, *undone(compiled, state, key)]
+        return [*commands, *on_compensated(compiled, state, key)]
     return [*commands, *_onward(compiled, state, active, key, node)]
 
 
@@ -186,7 +186,7 @@ def _onward(
     return go(compiled, state, key, cast("StepPlan | ApprovalPlan", node).next)
 
 
-def _kept(compiled: CompiledWorkflow, state: State, active: Activation) -> Log[Message]:
+def _extend_thread(compiled: CompiledWorkflow, state: State, active: Activation) -> Log[Message]:
     """Return the conversation of an agent with what it was asked and has said in this step."""
     run = run_of(active)
     thread = lane_of(state, run.lane).threads.get(active.agent) or Log[Message]()
@@ -198,7 +198,7 @@ def _kept(compiled: CompiledWorkflow, state: State, active: Activation) -> Log[M
     return thread.added(asked, *state.threads[active.number])
 
 
-# -- side by side
+# -- parallel paths
 
 
 def on_forked(
@@ -222,7 +222,7 @@ def on_forked(
 
 
 def _path_ended(compiled: CompiledWorkflow, state: State, key: str) -> list[Command]:
-    """Let a path be over: at its end, recovered, or failed and undone. Join after the last."""
+    """End a path: at its end, recovered, or failed and compensated. Join after the last."""
     lane = lane_of(state, key)
     result: PathStatus = "success"
     if lane.failing is not None:
@@ -230,7 +230,7 @@ def _path_ended(compiled: CompiledWorkflow, state: State, key: str) -> list[Comm
     failure = lane.failing.failure if lane.failing is not None else None
     set_lane(state, replace(lane, result=result, failure=failure, failing=None, at=""))
     if state.stopping:
-        return rest(compiled, state)
+        return stop_when_idle(compiled, state)
     flow = flow_of(state)
     run = flow.forks[lane.fork]
     lanes = [flow.lanes[each_lane] for each_lane in run.lanes]
@@ -243,7 +243,7 @@ def _path_ended(compiled: CompiledWorkflow, state: State, key: str) -> list[Comm
 def on_joined(
     compiled: CompiledWorkflow, state: State, _event: Event, data: Joined
 ) -> list[Command]:
-    """Let count what the paths have set, and go on after them."""
+    """Merge the values of the paths, and continue after them."""
     flow = flow_of(state)
     run = flow.forks[data.fork]
     lanes = [flow.lanes[lane] for lane in run.lanes]
@@ -265,10 +265,10 @@ def on_joined(
     if not kept:
         reasons = "; ".join(str((lane.failure or {}).get("message", "")) for lane in lanes)
         told = f"every path of {run.name} failed: {reasons}"
-        return fail(compiled, state, run.lane, run.name, told)
-    values, conflict = _joined_values(compiled, run, kept)
+        return fail_node(compiled, state, run.lane, run.name, told)
+    values, conflict = _merge_values(compiled, run, kept)
     if conflict:
-        return fail(compiled, state, run.lane, run.name, conflict)
+        return fail_node(compiled, state, run.lane, run.name, conflict)
     commands = set_values(compiled, state, run.lane, values)
     join = cast("ForkPlan", plan_of(compiled).nodes[run.name]).join
     return [*commands, *go(compiled, state, run.lane, join)]
@@ -291,7 +291,7 @@ def _joined_threads(parent: Lane, lanes: list[Lane]) -> Mapping[str, object]:
     return threads
 
 
-def _joined_values(
+def _merge_values(
     compiled: CompiledWorkflow, run: ForkRun, lanes: list[Lane]
 ) -> tuple[dict[str, tuple[Json, int]], str]:
     """Return what the paths have set, with the event of each; and which cannot be joined."""
@@ -303,7 +303,7 @@ def _joined_values(
             if name in found:
                 rule = compiled.variables[name].merge
                 before = run.base.get(name)
-                value, fault = joined_value(rule, before, found[name][0], value)
+                value, fault = merge_values(rule, before, found[name][0], value)
                 if fault:
                     told = f"{first[name]} and {lane.path} have both set {name}: {fault}"
                     return {}, f"the paths of {run.name} cannot be joined: {told}"
@@ -312,16 +312,16 @@ def _joined_values(
     return found, ""
 
 
-def late(compiled: CompiledWorkflow, state: State, timer: Timer) -> list[Command]:
-    """Make the next attempt, or give up what was not done in time."""
+def on_flow_timer(compiled: CompiledWorkflow, state: State, timer: Timer) -> list[Command]:
+    """Start the next attempt, or fail a step that missed its deadline."""
     flow = flow_of(state)
     wait = flow.waits.get(timer.id)
     if wait is not None and state.stopping:
-        return rest(compiled, state)
+        return stop_when_idle(compiled, state)
     if wait is not None:
         state.flow = replace(flow, waits=without(flow.waits, timer.id))
         step = plan_of(compiled).step(wait.step)
-        return [start(step, wait)]
+        return [start_attempt(step, wait)]
     lane = next(
         (each_lane for each_lane in flow.lanes.values() if each_lane.deadline == timer.id), None
     )
@@ -356,6 +356,6 @@ def resume(compiled: CompiledWorkflow, state: State) -> list[Command]:
     ]
     commands: list[Command] = []
     for lane in idle:
-        undoing = restart(compiled, state, lane)
+        undoing = resume_compensation(compiled, state, lane)
         commands += go(compiled, state, lane.key, lane.at) if undoing is None else undoing
     return commands

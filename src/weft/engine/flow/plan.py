@@ -1,4 +1,4 @@
-"""The plan of a flow: where each of its nodes leads, worked out once for all runs."""
+"""The plan of a flow: where each of its nodes leads, computed once for all runs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -116,7 +116,7 @@ class FlowPlan:
 
 
 def compile_flow(flow: Flow) -> FlowPlan:
-    """Work out where every node of a flow leads."""
+    """Compile a flow: where every node leads."""
     writer = _Planner()
     last = END if flow.finally_ is None else writer.step(flow.finally_, END)
     return FlowPlan(
@@ -142,7 +142,7 @@ def roles(flow: Flow) -> Iterator[tuple[str, Step, AgentWork]]:
 
 
 def steps_of(flow: Flow) -> Iterator[Step]:
-    """Yield every step of a flow, wherever it stands."""
+    """Yield every step of a flow, at any depth."""
     return (node for node in nodes_of(flow) if isinstance(node, Step))
 
 

@@ -1,7 +1,7 @@
-"""What a run of a flow remembers beside its variables: its lines of steps, and what goes on there.
+"""The state of a flow: its lanes, forks and waits.
 
-A lane is one line of steps: the main line, or a path of a fork. In each, one thing is done at a
-time; a path has the variables for itself until its fork joins.
+A lane is a sequence of steps: the main line, or a path of a fork. A lane runs one step at a time;
+a path has its own copy of the variables until its fork joins.
 """
 
 from collections.abc import Mapping

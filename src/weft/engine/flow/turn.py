@@ -1,6 +1,6 @@
-"""One attempt at a step of a flow: get what it needs, work, set what has changed.
+"""Flows: steps run in a declared order; this module runs one attempt at a step.
 
-What an attempt sets is its own until it has ended: one that fails has changed nothing.
+The values of an attempt count when it has ended: one that fails has changed nothing.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ from weft.engine.events import (
 from weft.engine.events.codec import read_json, unfenced
 from weft.engine.events.kinds import StepHook, StepInput
 from weft.engine.flow.approval import ask, on_request_answered, on_request_expired
-from weft.engine.flow.failure import context_of, overdue, stop, turn_failed
+from weft.engine.flow.failure import failure_record, handle_failure, overdue, stop
 from weft.engine.flow.lanes import (
     edit_lanes,
     lane_of,
@@ -47,8 +47,8 @@ from weft.engine.flow.lanes import (
 )
 from weft.engine.flow.order import (
     go,
-    late,
     on_branched,
+    on_flow_timer,
     on_forked,
     on_joined,
     on_turn_ended,
@@ -148,7 +148,7 @@ def on_turn_started(
 
 
 def _guard_fault(plan: StepPlan, values: Mapping[str, Json]) -> str | None:
-    """Say what does not hold of the state before a step, or None if all does."""
+    """Return why the state does not allow a step, or None if it does."""
     for at, (condition, message) in enumerate(plan.guards):
         told = message or f"{plan.step.validate_[at].condition} does not hold"
         try:
@@ -156,12 +156,12 @@ def _guard_fault(plan: StepPlan, values: Mapping[str, Json]) -> str | None:
         except ExpressionError as error:
             holds, told = False, str(error)
         if not holds:
-            return f"{plan.step.name} was not begun: {told}"
+            return f"{plan.step.name} was not started: {told}"
     return None
 
 
 def _deadline(state: State, event: Event, key: str, step: Step) -> list[Command]:
-    """Set the time that all attempts at a step have together."""
+    """Set the deadline of all attempts at a step together."""
     if step.timeout_seconds is None:
         return []
     timer = f"step:{event.turn}"
@@ -171,7 +171,7 @@ def _deadline(state: State, event: Event, key: str, step: Step) -> list[Command]
 
 
 def fetch_of(compiled: CompiledWorkflow, active: Activation) -> Fetch:
-    """Return what an attempt needs from outside before it works."""
+    """Return what an attempt needs from outside."""
     step, work = step_of(compiled, active), work_of(compiled, active)
     names = compiled.per_phase
     coded = False
@@ -206,7 +206,7 @@ def on_fetch_failed(
     raised = (data.step or StepInput()).get("exception") or {}
     type_, stack = str(raised.get("type", "source")), str(raised.get("stack", ""))
     message = str(raised.get("message", told))
-    failure = context_of(state, active, type_, message, stack)
+    failure = failure_record(state, active, type_, message, stack)
     return [Record(TurnFailed(active.agent, told, "source", failure))]
 
 
@@ -274,7 +274,7 @@ def on_reply(
     data: ModelReplied,
     output: Json,
 ) -> list[Command]:
-    """Let code apply the reply, or set what it says."""
+    """Let code apply the reply, or set the values it has."""
     state.say(active.agent, data.text, event)
     if _is_overdue(state, active, event):
         return [overdue(compiled, state, active)]
@@ -299,7 +299,7 @@ def on_reply(
 def _changes(
     compiled: CompiledWorkflow, work: AgentWork, text: str, output: Json
 ) -> tuple[dict[str, Json], Json]:
-    """Return what the reply of a declared agent sets, and how sure it is."""
+    """Return the changes and the confidence in the reply of a declared agent."""
     fields = cast("dict[str, Json]", output) if isinstance(output, dict) else {}
     if work.output is not None:
         return {work.output: text if output is None else output}, fields.get("confidence")
@@ -335,7 +335,7 @@ def on_hook_failed(
     told = data.exception or {}
     message = str(told.get("message", data.error))
     type_, stack = str(told.get("type", data.kind)), str(told.get("stack", ""))
-    failure = context_of(state, active, type_, message, stack)
+    failure = failure_record(state, active, type_, message, stack)
     return [Record(TurnFailed(active.agent, data.error, "tool", failure), active.number)]
 
 
@@ -346,7 +346,7 @@ def _finish(
     changes: Mapping[str, Json],
     confidence: Json,
 ) -> list[Command]:
-    """Set what an attempt has changed, if all of it fits and it is sure enough."""
+    """Set the changes of an attempt, if they are valid and its confidence is high enough."""
     active = active.replace(missing=frozenset(), shown=None)
     values, writes = state.values_of(active.number), list[Command]()
     for name, change in changes.items():
@@ -370,7 +370,7 @@ def _finish(
 def _applied(
     compiled: CompiledWorkflow, values: Mapping[str, Json], name: str, change: Json
 ) -> Json:
-    """Return the value after a patch: entries are added to a list, keys put into an object."""
+    """Return the value after a change: a list is extended, an object updated, if declared so."""
     variable, held = compiled.variables.get(name), values.get(name)
     if variable is None or variable.merge is None:
         return change
@@ -382,19 +382,19 @@ def _applied(
 
 
 def _unsure(step: Step, confidence: Json) -> str | None:
-    """Say that a result is not sure enough, or None if it is."""
+    """Return why the confidence of a result is too low, or None."""
     if step.confidence is None:
         return None
     minimum = step.confidence.minimum
     if not isinstance(confidence, int | float) or isinstance(confidence, bool):
-        return f"{step.name} did not say how sure it is; {minimum:g} is required"
+        return f"{step.name} returned no confidence; {minimum:g} is required"
     if confidence >= minimum:
         return None
-    return f"{step.name} is {confidence:g} sure of its result; {minimum:g} is required"
+    return f"the confidence of {step.name} is {confidence:g}; {minimum:g} is required"
 
 
 def _failed(state: State, active: Activation, error: str, told: str, kind: Any) -> Command:  # noqa: ANN401 - a kind of TurnFailed
-    failure = context_of(state, active, error, told)
+    failure = failure_record(state, active, error, told)
     return Record(TurnFailed(active.agent, told, kind, failure), active.number)
 
 
@@ -402,7 +402,7 @@ def on_turn_failed(
     compiled: CompiledWorkflow, state: State, event: Event, active: Activation, data: TurnFailed
 ) -> list[Command]:
     """Try again, or handle the failure."""
-    return turn_failed(compiled, state, event, active, data)
+    return handle_failure(compiled, state, event, active, data)
 
 
 def _on_timer_fired(
@@ -413,7 +413,7 @@ def _on_timer_fired(
         return on_timer_fired(compiled, state, event, data)
     timer = state.timers[data.id]
     state.timers = without(state.timers, data.id)
-    return late(compiled, state, timer)
+    return on_flow_timer(compiled, state, timer)
 
 
 def _on_variable_set(

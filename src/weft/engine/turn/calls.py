@@ -41,7 +41,7 @@ from weft.findings import Json
 def on_tool_called(
     compiled: CompiledWorkflow, state: State, event: Event, data: ToolCalled
 ) -> list[Command]:
-    """Set what the call sets, and let the tool be called."""
+    """Set what the call sets, and call the tool."""
     active = state.active[event.turn]
     call = OpenCall(
         data.id,
@@ -122,7 +122,7 @@ def _tell_model(
 def on_model_consulted(
     _compiled: CompiledWorkflow, state: State, _event: Event, data: ModelConsulted
 ) -> list[Command]:
-    """Keep the reply for the call that asked, should that be made again."""
+    """Store the reply for the call that asked, in case that is repeated."""
     call = state.calls[data.call]
     given = (*call.consulted, GivenAnswer(data.digest, data.text))
     state.calls = {**state.calls, call.id: replace(call, consulted=given)}
@@ -133,7 +133,7 @@ def on_model_consulted(
 def on_surface_shown(
     _compiled: CompiledWorkflow, state: State, _event: Event, data: SurfaceShown
 ) -> list[Command]:
-    """Remember that it was shown: a repeated call does not show it again."""
+    """Note that it was shown: a repeated call does not show it again."""
     call = state.calls[data.call]
     state.calls = {**state.calls, call.id: replace(call, surfaces=data.number + 1)}
     return []
@@ -170,7 +170,7 @@ def _text(value: Json) -> str:
 def on_request_opened(
     _compiled: CompiledWorkflow, state: State, event: Event, data: RequestOpened
 ) -> list[Command]:
-    """Remember the question."""
+    """Store the request."""
     request = Request(
         id=data.id,
         kind=data.kind,
@@ -208,7 +208,7 @@ def on_request_expired(
     """Use the declared answer for this case; without one the tool fails."""
     request = close_request(state, data.id)
     if request.otherwise is None:
-        error = ToolFailed(request.call or "", "nobody answered in time", "timeout")
+        error = ToolFailed(request.call or "", "no answer in time", "timeout")
         return [Record(error, request.turn)]
     return _answer(compiled, state, request, request.otherwise)
 
@@ -295,7 +295,7 @@ def _tool_event(
         return ToolCalled(request.id, request.tool, request.arguments)
     if request.tool in rules.targets:
         if active.fork:
-            told = "you work side by side with others: what comes after you is settled"
+            told = "you work in parallel with others, so you cannot hand off"
             return ToolFailed(request.id, told, "refused")
         return ToolCalled(request.id, request.tool, request.arguments, hook="handoff")
     offered = offered_tools(state, rules.servers) if state.offered else {}
@@ -308,12 +308,12 @@ def _tool_event(
 def on_output_refused(
     compiled: CompiledWorkflow, state: State, event: Event, data: OutputRefused
 ) -> list[Command]:
-    """Tell the agent what does not fit, and let it try again within limits."""
+    """Tell the agent the validation error, and ask again within limits."""
     active = state.active[event.turn]
     if active.refusals + 1 >= MAX_REFUSALS:
-        error = f"{active.agent} gave no reply that fits its model: {data.fault}"
+        error = f"{active.agent} gave no valid reply: {data.fault}"
         return [Record(TurnFailed(active.agent, error, "output"))]
-    text = f"Your reply does not fit what is asked for: {data.fault}. Reply again."
+    text = f"Your reply is not valid: {data.fault}. Reply again."
     state.add_message(Message("correction", "", text, event.seq, to=active.agent), event.turn)
     active = active.replace(refusals=active.refusals + 1)
     return next_call(compiled, state, active, state.values_of(event.turn))
@@ -325,7 +325,7 @@ def next_call(
     """Ask the model of a turn again, within limits."""
     if active.call >= MAX_CALLS and active.route is None:
         state.update(active)
-        error = f"{active.agent} took {MAX_CALLS} model calls in one turn and came to no end"
+        error = f"{active.agent} took {MAX_CALLS} model calls in one turn without a final reply"
         return [Record(TurnFailed(active.agent, error, "model"))]
     return compiled.mode.ask_again(compiled, state, active.replace(call=active.call + 1), values)
 
@@ -333,13 +333,13 @@ def next_call(
 def on_model_failed(
     compiled: CompiledWorkflow, state: State, event: Event, data: ModelFailed
 ) -> list[Command]:
-    """A turn cannot go on without its model."""
+    """Fail the turn."""
     active = state.active[event.turn]
     agent = active.agent
     turn = 0 if active.fork else event.turn  # What a member has for itself goes with it.
     writes = model_failed(compiled, state.variables, agent, data.error)
     fired, _ = fire(compiled, state, turn, writes)
-    error = f"the model of {agent} gave no answer: {data.error}"
+    error = f"the model of {agent} failed: {data.error}"
     return [*fired, Record(TurnFailed(agent, error, "model"))]
 
 

@@ -10,7 +10,7 @@ from weft.engine.state import Activation, OpenCall, State
 from weft.engine.turn.hook_points import HookFunction, hook_label, open_hook, record_hook
 from weft.engine.variables import computed
 from weft.engine.variables.access import value_error
-from weft.engine.variables.triggers import Writes, answered, fire
+from weft.engine.variables.triggers import Writes, fire, function_result
 from weft.findings import Json
 
 
@@ -47,13 +47,13 @@ def take_result(
     writes: Writes = ()
     name = call.variable
     if call.hook == "computed":
-        computed.clear(state, event.turn, name)
+        computed.unmark(state, event.turn, name)
         error = value_error(compiled, values, name, data.value)
         if error is not None:
             return HookResult(active, [], values, f"{call.tool}: {error}")
-        writes = computed.result(values, name, data.value)
+        writes = computed.computed_write(values, name, data.value)
     elif call.hook == "trigger":
-        writes = answered(compiled, values, name, call.tool, data.value)
+        writes = function_result(compiled, values, name, call.tool, data.value)
     elif data.value is not None and active.stage in ("reply", "sending"):
         edit = cast("Mapping[str, Json]", data.value)
         active = active.replace(edits=(*active.edits, {**edit, "by": call.tool}))

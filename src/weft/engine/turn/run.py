@@ -39,7 +39,12 @@ from weft.engine.turn.hooks import (
 )
 from weft.engine.variables import computed
 from weft.engine.variables.triggers import fire, lifecycle, timer_expired
-from weft.engine.variables.values import note_written, persisted, queue_documents, write_documents
+from weft.engine.variables.values import (
+    note_written,
+    persist_computed,
+    queue_documents,
+    write_documents,
+)
 
 #: The hook points of runs with these outcomes.
 _AT_OUTCOME: Final[Mapping[Outcome, tuple[HookPoint, ...]]] = {
@@ -133,7 +138,7 @@ def on_context_fetched(
     if error is not None:
         return [Record(TurnFailed("", error, "source"))]
     following = _proceed(compiled, state, active, state.variables)
-    return [*persisted(compiled, state, 0, compiled.computed.persist_to), *following]
+    return [*persist_computed(compiled, state, 0, compiled.computed.persist_to), *following]
 
 
 def _missing_value(compiled: CompiledWorkflow, data: ContextFetched) -> str | None:
@@ -188,7 +193,7 @@ def _settle(
     if state.ending is not None:
         state.update(active.replace(stage="flushing"))
         # What was computed last is in its document only when its record is written.
-        behind = computed.behind(compiled.computed, values)
+        behind = computed.outdated_documents(compiled.computed, values)
         return [*queue_documents(compiled, state, behind), *_flush(compiled, state)]
     state.close_turns(0)
     if state.stopping:

@@ -1,4 +1,4 @@
-"""Who may see a variable, and who may set it to what: every write is checked here first."""
+"""Access to variables: which exist, who may see them, and who may set them to what."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ Writer: TypeAlias = ByTrigger | str
 def access_error(
     variables: Mapping[str, Variable], name: str, writers: Sequence[Writer]
 ) -> str | None:
-    """Say why none of the writers may ever set a variable, whatever the value, or None."""
+    """Return why none of the writers may set a variable to any value, or None."""
     if name in BUILT_IN_VARIABLES:
         return f"{name} says whose run it is and cannot be set"
     variable = variables.get(name)
@@ -48,7 +48,7 @@ def access_error(
 def write_error(
     compiled: CompiledWorkflow, values: Mapping[str, Json], name: str, value: Json, *writers: Writer
 ) -> str | None:
-    """Say why a write is refused, or None if one of the writers may make it."""
+    """Return why a write is refused, or None if one of the writers may make it."""
     fault = access_error(compiled.variables, name, writers)
     if fault:
         return fault
@@ -60,7 +60,7 @@ def write_error(
 def value_error(
     compiled: CompiledWorkflow, values: Mapping[str, Json], name: str, value: Json
 ) -> str | None:
-    """Say why a variable cannot get a value from where it stands, or None if it can."""
+    """Return why a variable cannot change to a value, or None if it can."""
     variable = compiled.variables[name]
     fault = None if value is None else validation_error(variable.type, value, compiled.models)
     if fault:
@@ -71,14 +71,14 @@ def value_error(
     if isinstance(source, DerivedSource) and source.transitions and not same(value, held):
         steps = source.transitions
         if not any(same(step.from_, held) and same(step.to, value) for step in steps):
-            return f"{name} does not change from {held!r} to {value!r}"
+            return f"{name} may not change from {held!r} to {value!r}"
     return None
 
 
 def _document_error(
     compiled: CompiledWorkflow, name: str, source: EntitySource, document: Mapping[str, Json]
 ) -> str | None:
-    """Say what does not fit in a document; fields that nobody declared are left as they are."""
+    """Return the validation error of a document; undeclared fields are not checked."""
     for field, declared in source.document.items():
         value = document.get(field)
         fault = None if value is None else validation_error(declared.type, value, compiled.models)
@@ -88,7 +88,7 @@ def _document_error(
 
 
 def may_read(variables: Mapping[str, Variable], name: str, agent: str) -> bool:
-    """Tell whether an agent may see a variable; what nobody declared is hidden."""
+    """Tell whether an agent may see a variable; undeclared ones are hidden."""
     variable = variables.get(name)
     if variable is None:
         return name in BUILT_IN_VARIABLES

@@ -1,6 +1,6 @@
-"""Computed variables: worked out from others whenever one of these changes.
+"""Computed variables: computed from others whenever one of these changes.
 
-A condition is worked out at once. A function is called: after the turn in which something changed,
+A condition is evaluated at once. A function is called after the turn in which an input changed,
 before the next model call, and before the first turn of a run.
 """
 
@@ -87,21 +87,21 @@ def all_conditions(
     known = dict(values)
     found: list[VariableSet | VariableRefused] = []
     for name in rules.conditions:
-        made = _worked_out(rules, known, name)
+        made = _evaluated(rules, known, name)
         if isinstance(made, VariableSet):
             known[name] = made.value
         found += [made] if made else []
     return found
 
 
-def follow(
+def recompute(
     rules: ComputedRules, values: Mapping[str, Json], changed: str
 ) -> list[VariableSet | VariableRefused]:
     """Return what conditions come to when one of their inputs has changed."""
     return [
         made
         for name in rules.dependents.get(changed, ())
-        if name in rules.conditions and (made := _worked_out(rules, values, name))
+        if name in rules.conditions and (made := _evaluated(rules, values, name))
     ]
 
 
@@ -111,7 +111,7 @@ def preview_values(
     """Return the values there will be when what has changed is followed to its end."""
     waiting = list(changed)
     while waiting:
-        for made in follow(rules, values, waiting.pop(0)):
+        for made in recompute(rules, values, waiting.pop(0)):
             if isinstance(made, VariableSet):
                 values = {**values, made.name: made.value}
                 waiting.append(made.name)
@@ -119,17 +119,17 @@ def preview_values(
 
 
 def mark_all(rules: ComputedRules, state: State) -> None:
-    """Let every function be called, at the start of a run."""
+    """Mark every function to be called, at the start of a run."""
     if rules.functions:
         state.dirty = {0: frozenset(rules.functions)}
 
 
-def result(values: Mapping[str, Json], name: str, value: Json) -> list[VariableSet]:
+def computed_write(values: Mapping[str, Json], name: str, value: Json) -> list[VariableSet]:
     """Return what a function has come to, if that is news."""
     return [] if same(values.get(name), value) else [VariableSet(name, value, WRITER)]
 
 
-def behind(rules: ComputedRules, values: Mapping[str, Json]) -> list[str]:
+def outdated_documents(rules: ComputedRules, values: Mapping[str, Json]) -> list[str]:
     """Return the entity variables whose documents lack what was computed last."""
     return [
         entity
@@ -161,7 +161,7 @@ def next_function(rules: ComputedRules, state: State, turn: int) -> tuple[str, H
     return next((entry for entry in rules.functions.items() if entry[0] in dirty), None)
 
 
-def clear(state: State, turn: int, name: str) -> None:
+def unmark(state: State, turn: int, name: str) -> None:
     """A function was called."""
     owner = turn if turn in state.own else 0
     rest = state.dirty.get(owner, frozenset()) - {name}
@@ -169,7 +169,7 @@ def clear(state: State, turn: int, name: str) -> None:
     state.dirty = {**others, owner: rest} if rest else others
 
 
-def _worked_out(
+def _evaluated(
     rules: ComputedRules, values: Mapping[str, Json], name: str
 ) -> VariableSet | VariableRefused | None:
     try:

@@ -108,7 +108,7 @@ def _operand(operand: Name | Value | ListOf, values: Values) -> object:
 def value_at(values: Values, path: str) -> object:
     """Return a variable or a part of it; raise ExpressionError if there is none.
 
-    What is nothing, or not known, has nothing, or not known, as its parts.
+    A part of null is null; a part of an unknown value is unknown.
     """
     name, *parts = path.split(".")
     if name not in values:

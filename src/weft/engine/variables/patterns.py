@@ -9,7 +9,7 @@ from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from weft.errors import ExpressionError
 
-#: A pattern beyond this is no text to look for.
+#: The longest pattern.
 MAX_LENGTH: Final = 1000
 
 _MENDING: Final = "correct the pattern; write a backslash before a sign that is meant literally"
@@ -63,7 +63,7 @@ _TIMES: Final = re.compile(r"(?:(?P<sign>[*+?])|\{(?P<least>\d*),?\d*\})\??")
 
 
 def example_of(regex: str) -> str | None:
-    """Return a text in which a pattern is found, or None if none comes to mind."""
+    """Return a text that matches a pattern, or None if none was found."""
     try:
         found = pattern(regex)
         text = _Reading(regex).either()

@@ -155,7 +155,7 @@ def custom(compiled: CompiledWorkflow, state: State, event: Event) -> Fired:
     return fire(compiled, state, event.turn, [*writes, *failed])
 
 
-def answered(
+def function_result(
     compiled: CompiledWorkflow, values: Mapping[str, Json], name: str, function: str, value: Json
 ) -> Writes:
     """Yield what the function of a trigger says a variable is; None says nothing.
@@ -172,7 +172,7 @@ def answered(
 
 
 def _brought(setting: Setting, value: Json) -> Setting:
-    """Let a trigger set what comes with its event; a transition says itself where it leads."""
+    """Set the value of the event; a transition has its own value."""
     return setting if setting.origin is not None else replace(setting, value=value)
 
 
@@ -190,7 +190,7 @@ def fire(compiled: CompiledWorkflow, state: State, turn: int, writes: Writes) ->
 
 
 def dig(value: Json, path: tuple[str, ...]) -> Json:
-    """Return what stands at a dotted path, or None."""
+    """Return the value at a dotted path, or None."""
     for key in path:
         value = cast("dict[str, Json]", value).get(key) if isinstance(value, dict) else None
     return value
@@ -202,7 +202,7 @@ def _set(
     settings: Sequence[Setting],
     found: Json = None,
 ) -> Writes:
-    """Return what fires comes to. A value the variable has already is no news, but it counts."""
+    """Return the writes of the triggers that fire; unchanged values are not written."""
     if not settings:
         return ()
     news: dict[str, Json] = {}

@@ -1,4 +1,4 @@
-"""Variables taking their values."""
+"""Setting variables, and writing the documents of entity variables."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, cast
@@ -8,7 +8,7 @@ from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import DocumentWritten, Event, VariableRefused, VariableSet
 from weft.engine.state import OwnValues, State, without
 from weft.engine.variables.access import value_error
-from weft.engine.variables.computed import WRITER, follow, mark
+from weft.engine.variables.computed import WRITER, mark, recompute
 from weft.engine.variables.conditions import same
 from weft.findings import Json
 from weft.spec.variables import WriteStrategy
@@ -40,16 +40,16 @@ def on_variable_set(
 def _computed(
     compiled: CompiledWorkflow, state: State, turn: int, data: VariableSet
 ) -> list[Command]:
-    """Work out what depends on the variable, and put it into the document that keeps it."""
+    """Compute what depends on the variable, and put it into the document that persists it."""
     rules = compiled.computed
     mark(rules, state, turn, (data.name,))
-    followed = follow(rules, state.values_of(turn), data.name)
+    followed = recompute(rules, state.values_of(turn), data.name)
     # First what is known: what follows finds it in the document and adds to it.
-    kept = persisted(compiled, state, turn, (data.name,))
+    kept = persist_computed(compiled, state, turn, (data.name,))
     return [*kept, *(Record(write, turn) for write in followed)]
 
 
-def persisted(
+def persist_computed(
     compiled: CompiledWorkflow, state: State, turn: int, names: Iterable[str]
 ) -> list[Command]:
     """Put computed values into the documents that keep them, once these were read."""
@@ -65,13 +65,13 @@ def persisted(
             before = cast("dict[str, Json]", held) if isinstance(held, dict) else {}
             changed[entity] = {**before, name: values[name]}
     return [
-        Record(_kept(compiled, values, entity, document), turn)
+        Record(_document_write(compiled, values, entity, document), turn)
         for entity, document in changed.items()
         if not same(values.get(entity), document)
     ]
 
 
-def _kept(
+def _document_write(
     compiled: CompiledWorkflow, values: Mapping[str, Json], entity: str, document: Json
 ) -> VariableSet | VariableRefused:
     fault = value_error(compiled, values, entity, document)

@@ -13,9 +13,9 @@ from weft.engine.board.publishing import (
     VISIBILITY,
     JsonDraft,
     Unpublishable,
-    dumped,
     fulfils,
-    reviewed,
+    policy_json,
+    review_drafts,
     undeclared,
 )
 from weft.engine.board.rules import SubscriptionRules, test_of
@@ -168,7 +168,7 @@ async def _publish(call: CodeCall) -> list[JsonDraft]:
     }
     answers = {name: await _ask_function(call, name, drafts) for name in functions}
     try:
-        passed = reviewed(agent, drafts, answers)
+        passed = review_drafts(agent, drafts, answers)
     except Unpublishable as error:
         raise ToolError(str(error)) from error
     return [await consult_components(call, call.active.agent, it) for it in passed]
@@ -220,7 +220,7 @@ async def _ask_function(call: CodeCall, name: str, drafts: Sequence[JsonDraft]) 
     answers: list[Json] = []
     for draft in drafts:
         given = await call.invoke(name, function, _payload(function, draft))
-        answers.append(dumped(given) if hasattr(given, "kind") else plain_json(given))
+        answers.append(policy_json(given) if hasattr(given, "kind") else plain_json(given))
     return answers
 
 
@@ -259,7 +259,7 @@ def _visible_subscriptions(call: CodeCall, draft: JsonDraft) -> Iterator[Subscri
     """
     rules = rules_of(call.workflow.compiled)
     try:
-        visibility = VISIBILITY.validate_python(draft.get("visibility", dumped(PUBLIC)))
+        visibility = VISIBILITY.validate_python(draft.get("visibility", policy_json(PUBLIC)))
     except ValidationError:
         return
     seen = audience(visibility, created_at=0, tenant=call.state.app)._replace(visible_at=0)

@@ -18,7 +18,7 @@ from weft.context.slices import (
     Item,
 )
 from weft.dsl.parts import qualified_name
-from weft.engine.board.publishing import VISIBILITY, JsonDraft, dumped
+from weft.engine.board.publishing import VISIBILITY, JsonDraft, policy_json
 from weft.errors import ToolError, UsageError
 from weft.findings import Json
 from weft.runtime.board.code import ArtifactTypes
@@ -215,7 +215,7 @@ def _tags(output: Output) -> tuple[str, ...]:
 
 def _visibility(given: object) -> dict[str, Json]:
     try:
-        return dumped(VISIBILITY.validate_python(given))
+        return policy_json(VISIBILITY.validate_python(given))
     except ValidationError as error:
         told = error.errors()[0]["msg"]
         raise ToolError(f"the visibility of an artifact cannot be used: {told}") from error

@@ -10,7 +10,7 @@ from typing import Any, cast
 from weft.context.providers import PROVIDER_SECONDS, answer_of, name_of
 from weft.context.slices import ContextProvider, ContextRequest, ContextSlice, Envelope, Item
 from weft.engine.board.correlation import rules_of
-from weft.engine.board.publishing import dumped
+from weft.engine.board.publishing import policy_json
 from weft.engine.board.turn import inputs_of, spec_of
 from weft.engine.events.kinds import BoardInput
 from weft.errors import ToolError, WeftError
@@ -228,5 +228,5 @@ def _as_draft(it: Envelope) -> dict[str, Any]:
         "partition_key": it.partition_key,
         "correlation_id": it.correlation_id,
         "created_at": round(it.created_at.timestamp() * 1000),
-        "visibility": None if it.visibility is None else dumped(it.visibility),
+        "visibility": None if it.visibility is None else policy_json(it.visibility),
     }

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from weft.engine.board.correlation import rules_of
-from weft.engine.board.publishing import VISIBILITY, JsonDraft, published, read_draft
+from weft.engine.board.publishing import VISIBILITY, JsonDraft, artifact_event, read_draft
 from weft.engine.events import ArtifactPublished
 from weft.engine.state import State
 from weft.errors import ToolError, UsageError
@@ -170,7 +170,7 @@ async def publish_event(
     if "blocked" in draft:
         raise UsageError(f"{offer.type} was not published: blocked {draft['blocked']}")
     read = read_draft(draft, by=f"user:{user}", direct=offer.agent)
-    made = published(rules_of(workflow.compiled), app, read)
+    made = artifact_event(rules_of(workflow.compiled), app, read)
     if offer.agent and not made.wakes:
         none = "its where, its semantic_match or its visibility says no"
         why = next(iter(made.faults.values()), none)

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from weft.engine.board.state import BoardState
 from weft.engine.board.visibility import Identity
 from weft.engine.events import ArtifactPublished, Event, EventData
-from weft.engine.rows import Batch, board_sides
+from weft.engine.rows import Batch, board_index_changes
 from weft.engine.state import State, Status
 from weft.findings import Json
 from weft.ports.board import ArtifactQuery
@@ -61,7 +61,7 @@ class BoardRun(SampleRun):
             user=self.user,
             board=BoardState(self.correlation),
         )
-        return batch._replace(events=events, sides=tuple(board_sides(state, events)))
+        return batch._replace(events=events, sides=tuple(board_index_changes(state, events)))
 
     def _named(self, event: Event) -> EventData:
         """Return the data of an event; an artifact without a name is called after its place."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from weft.engine.events import Event, EventData, MessageShown, Outcome
-from weft.engine.rows import Batch, KeptValue, RequestRow, RunRow, Side, TimerRow
+from weft.engine.rows import Batch, IndexChange, KeptValue, RequestRow, RunRow, TimerRow
 from weft.engine.state import Status
 from weft.findings import Json
 from weft.ports.journal import Journal
@@ -42,7 +42,7 @@ class SampleRun:
         *data: EventData,
         status: Status = "running",
         at: int = 2000,
-        sides: tuple[Side, ...] = (),
+        sides: tuple[IndexChange, ...] = (),
         package: bytes | None = None,
     ) -> Batch:
         """Return the next batch; the run goes on from there."""
