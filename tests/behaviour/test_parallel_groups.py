@@ -268,7 +268,7 @@ def test_members_that_are_not_done_after_deadline_seconds_have_failed(on_failure
     assert due == []
     assert check_replay(played.workflow, played.run, played.events) == []
     if on_failure == "fail":
-        assert (row.outcome, "Cas was not done" in row.reason) == ("failed", True)
+        assert (row.outcome, "Cas did not finish" in row.reason) == ("failed", True)
     else:
         assert row.outcome == "completed"
         said = ["Ann: I am Ann", "Ben: I am Ben"]
