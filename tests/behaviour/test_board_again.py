@@ -126,9 +126,9 @@ def test_what_a_killed_process_was_working_on_is_taken_up_when_its_lease_is_over
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (ContextSlice("abc"), "no list of objects"),
-        (ContextSlice([1, 2]), "no list of objects"),
-        (ContextSlice([], None), "metadata is no object"),
+        (ContextSlice("abc"), "not a list of objects"),
+        (ContextSlice([1, 2]), "not a list of objects"),
+        (ContextSlice([], None), "metadata is not an object"),
         (ContextSlice([{"id": ["x"], "payload": 1}]), ""),
         (ContextSlice([{"id": 5, "payload": 1}]), ""),
     ],

@@ -213,7 +213,7 @@ async def test_a_component_of_the_board_blocks_what_comes_from_outside_and_from_
 def test_a_component_without_hooks_is_refused():
     with pytest.raises(UsageError, match="Component has no hook"):
         Board().agent("a").with_utilities(Component())
-    with pytest.raises(UsageError, match="no hook of the board"):
+    with pytest.raises(UsageError, match="not a hook of the board"):
         Board().with_components(Changing())
 
 
@@ -347,7 +347,7 @@ def test_two_agents_of_one_name_and_other_mistakes_are_refused():
     board.agent("a")
     with pytest.raises(UsageError, match="there is an agent a already"):
         board.agent("a")
-    with pytest.raises(UsageError, match="is no engine"):
+    with pytest.raises(UsageError, match="is not an engine"):
         board.agent("b").with_engines(17)
     with pytest.raises(UsageError, match="is not a provider"):
         board.agent("c").with_context(17)
@@ -408,7 +408,7 @@ def test_a_batch_that_is_not_due_keeps_its_correlation_open():
 
 
 def test_verdicts_that_cannot_be_are_refused():
-    with pytest.raises(UsageError, match="is no verdict"):
+    with pytest.raises(UsageError, match="is not a verdict"):
         Verdict("stop")
     with pytest.raises(UsageError, match="put off"):
         Verdict("defer", seconds=1e30)

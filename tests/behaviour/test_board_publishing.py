@@ -72,7 +72,7 @@ def ambiguous() -> tuple[type[BaseModel], type[BaseModel]]:
 
 async def test_what_is_no_type_of_the_board_is_refused(board):
     board.types(Order)
-    with pytest.raises(UsageError, match="Stranger is no type of the board"):
+    with pytest.raises(UsageError, match="Stranger is not a type of the board"):
         await board.publish(Stranger(text="x"))
     with pytest.raises(UsageError, match="no artifacts of the type Ordr") as caught:
         await board.publish("Ordr", {"number": 1})
@@ -156,7 +156,7 @@ async def test_what_an_engine_may_return(result, board):
             "agent worker published Stranger, which it does not declare: add .publishes(",
         ),
         ({"type": "Note", "payload": {}}, "'text' is a required property"),
-        (17, "a value of type int is no artifact"),
+        (17, "a value of type int is not an artifact"),
         ([Note(text="a"), Note(text="b")], "gave 2 artifacts of the type Note; fan_out is 1"),
         (ZeroDivisionError(), "ZeroDivisionError"),
     ],

@@ -284,8 +284,8 @@ class Broken:
             Broken(SystemExit(3)),
             "UserCodeStopped: the code called sys.exit(); a run cannot end the process",
         ),
-        (Broken(found=None), "TypeError: its adapter returned NoneType, no RetrievalResult"),
-        (Broken(found=["text"]), "TypeError: its adapter returned str, no RetrievalResult"),
+        (Broken(found=None), "TypeError: its adapter returned NoneType, not a RetrievalResult"),
+        (Broken(found=["text"]), "TypeError: its adapter returned str, not a RetrievalResult"),
         (
             Broken(found=[RetrievalResult(3, 0.9)]),
             "TypeError: its adapter returned a passage without a text or a score",

@@ -155,7 +155,7 @@ def test_a_collection_that_is_not_there_names_the_nearest():
 
 
 def test_what_is_no_flow_is_refused():
-    with pytest.raises(UsageError, match="int is no flow"):
+    with pytest.raises(UsageError, match="int is not a flow"):
         weft.run(3, None)
     flow = Workflow.create("Checking", Draft).start_with(check)
     with pytest.raises(UsageError, match="a flow begins with a state"):
@@ -165,7 +165,7 @@ def test_what_is_no_flow_is_refused():
     assert caught.value.__context__ is None
     flow = Workflow.create("Checking", Draft).start_with(check)
     plain = flow.build().model_copy(update={"flow": None})
-    with pytest.raises(UsageError, match="Checking is no flow"):
+    with pytest.raises(UsageError, match="Checking is not a flow"):
         weft.run(plain, Draft(topic="x"))
 
 

@@ -116,7 +116,7 @@ def test_what_cannot_be_a_step_is_refused_before_a_run():
 
     with pytest.raises(LinkError, match="does no step"):
         ran(Nothing())
-    with pytest.raises(LinkError, match="is no class of a state"):
+    with pytest.raises(LinkError, match="is not a class of a state"):
         ran(lambda state: None, state=Nothing())
 
 
@@ -553,7 +553,7 @@ def test_what_is_no_step_of_an_agent_is_refused_before_a_run():
 
     with pytest.raises(LinkError, match="abstract"):
         agent_run(Half)
-    with pytest.raises(LinkError, match="is no AgentStep"):
+    with pytest.raises(LinkError, match="is not an AgentStep"):
         agent_run(Verdict(summary="", confidence=1))
 
 

@@ -161,7 +161,7 @@ def _waiting_for(request: RequestRow) -> str:
 
 
 async def wait_until_idle(host: Host, run: str, answer: AnswerPerson | None) -> State:
-    """Return when a run has ended, or when only a person can bring it on and nobody answers."""
+    """Return when a run has ended, or when it waits for a person and `answer` is not given."""
     everybody = Scope(LOCAL.app)
     while True:
         state = await host.settled_state(run, scope=LOCAL)
@@ -190,15 +190,16 @@ def _spec_and_objects(flow: AnyFlow[Any]) -> tuple[WorkflowSpec, LocalObjects]:
         spec, objects = flow, kept_objects(flow)
     elif callable(getattr(flow, "build", None)):
         spec, objects = flow.build(), flow.objects
-        for finding in flow.findings:  # Errors are raised; nobody would see the others.
+        for finding in flow.findings:  # Errors are raised; warnings would not be seen otherwise.
             _log.warning("%s: %s: %s", finding.place, finding.code, finding.message)
     else:
         raise UsageError(
-            f"{type(flow).__name__} is no flow", hint="give a Workflow, what it builds, or a name"
+            f"{type(flow).__name__} is not a flow",
+            hint="give a Workflow, what it builds, or a name",
         )
     if spec.flow is None:
         raise UsageError(
-            f"{spec.orchestrator.workflow_name} is no flow", hint="give it steps with weft.flow"
+            f"{spec.orchestrator.workflow_name} is not a flow", hint="give it steps with weft.flow"
         )
     return spec, objects
 
@@ -206,7 +207,7 @@ def _spec_and_objects(flow: AnyFlow[Any]) -> tuple[WorkflowSpec, LocalObjects]:
 def _start_values(
     spec: WorkflowSpec, kind: type[BaseModel] | None, given: BaseModel | Mapping[str, Any] | None
 ) -> dict[str, Json]:
-    """Return what a run begins with; raises UsageError if that is no state of the flow."""
+    """Return the values a run begins with; raises UsageError for a wrong state."""
     if kind is None:
         return dict(given) if isinstance(given, Mapping) else {}
     if isinstance(given, BaseModel) and not isinstance(given, kind):

@@ -73,7 +73,7 @@ class Application:
         if row.outcome == "cancelled":
             return ApplicationResult("cancelled", found, made.correlation_id, row.reason)
         types = {it.type for it in found}
-        lacking = [it for it in self._names() if it not in types]
+        lacking = [name for name in self._names() if name not in types]
         if not lacking:
             return ApplicationResult("succeeded", found, made.correlation_id)
         told = [it.detail for it in await self.board.missed(made.run)]
@@ -85,7 +85,7 @@ class Application:
         return Scope(self.board.scope.app)
 
     def _names(self) -> tuple[str, ...]:
-        return tuple(self.board.type_name(it) for it in self.outputs)
+        return tuple(self.board.type_name(output) for output in self.outputs)
 
     async def _found(self, made: Publication) -> list[Envelope]:
         wanted = FilterConfig(

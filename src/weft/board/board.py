@@ -175,7 +175,7 @@ class Board:
         *,
         correlation_id: str | None = None,
     ) -> Publication:
-        """Give an artifact to one agent and to nobody else."""
+        """Give an artifact to one agent only."""
         name = agent.name if isinstance(agent, AgentBuilder) else agent
         return await self._publish(obj, payload, correlation_id=correlation_id, agent=name)
 
@@ -219,7 +219,7 @@ class Board:
             kind = type(obj)
             if kind not in types and not getattr(kind, ARTIFACT_MARK, False):
                 raise UsageError(
-                    f"{kind.__name__} is no type of the board",
+                    f"{kind.__name__} is not a type of the board",
                     hint="decorate it with @artifact, or let an agent consume or publish it",
                 )
             types.add(kind)
@@ -311,7 +311,7 @@ class Board:
         A correlation is a run of the same name, so its id may be given.
         """
         host = await self._opened()
-        runs = [it.run async for it in self._rows(host)] if run is None else [run]
+        runs = [row.run async for row in self._rows(host)] if run is None else [run]
         found: list[Missed] = []
         for name in runs:
             async for event in host.events(name, scope=Scope(self._scope.app)):
@@ -336,7 +336,7 @@ class Board:
         """Return what took how long in a correlation."""
         host = await self._opened()
         events = host.events(correlation_id, scope=Scope(self._scope.app))
-        return spans_of(correlation_id, [it async for it in events if hasattr(it, "data")])  # pyright: ignore[reportArgumentType]
+        return spans_of(correlation_id, [event async for event in events if hasattr(event, "data")])  # pyright: ignore[reportArgumentType]
 
     @asynccontextmanager
     async def traced_run(self, name: str = "run") -> AsyncGenerator[Trace]:

@@ -72,7 +72,7 @@ class StepContext:
 
     run: str
     step: str
-    #: The how-manieth time it is tried, from 1 on.
+    #: The number of the attempt, from 1 on.
     attempt: int
     #: The same when this attempt is repeated after a crash: what it does outside is done once.
     key: str

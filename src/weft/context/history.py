@@ -58,7 +58,7 @@ class Window(NamedTuple):
         }
 
     def slices(self) -> Iterator[Segment]:
-        """Yield the messages one by one, for whoever wants to read them."""
+        """Yield the messages one by one."""
         for sent, source in zip(self.messages, self.sources, strict=True):
             text = "\n".join(_texts(sent))
             yield Segment(
@@ -172,11 +172,11 @@ def _as_sent(message: Message, agent: str) -> ChatMessage:
         return {"role": "assistant", "content": message.text}
     calls: list[ChatToolCall] = [
         {
-            "id": it.id,
+            "id": request.id,
             "type": "function",
-            "function": {"name": it.tool, "arguments": to_json(it.arguments).decode()},
+            "function": {"name": request.tool, "arguments": to_json(request.arguments).decode()},
         }
-        for it in message.requests
+        for request in message.requests
     ]
     return {"role": "assistant", "content": message.text or None, "tool_calls": calls}
 

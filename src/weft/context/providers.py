@@ -134,7 +134,7 @@ class StateDelegatingProvider:
         if isinstance(snapshot, ContextSlice):
             return snapshot
         if not isinstance(snapshot, list):
-            raise TypeError(f"ctx.state[{self.key!r}] is no list of items")
+            raise TypeError(f"ctx.state[{self.key!r}] is not a list of items")
         return ContextSlice(list(snapshot))  # pyright: ignore[reportUnknownArgumentType]
 
     def declared(self, provider: Declare, name: Name) -> Provider:  # noqa: ARG002 - as all
@@ -172,13 +172,13 @@ class CompositeProvider:
         self.limit = limit
 
     async def __call__(self, request: ContextRequest) -> ContextSlice:
-        """Ask all of them; the order is that of the providers, whoever is faster or fails first."""
+        """Ask all of them; the result has the order of the providers, whichever is faster."""
         if self.parallel:
-            asked = (_asked(it, request) for it in self.providers)
+            asked = (_asked(provider, request) for provider in self.providers)
             given = await asyncio.gather(*asked, return_exceptions=True)
             slices = [_given(it) for it in given]
         else:
-            slices = [await _asked(it, request) for it in self.providers]
+            slices = [await _asked(provider, request) for provider in self.providers]
         items = unique(item for it in slices for item in it.items)
         metadata: dict[str, Any] = {"providers": [it.metadata for it in slices]}
         redacted = {key for it in slices for key in it.metadata.get("redacted", ())}
@@ -294,7 +294,7 @@ class SummarisingProvider:
 async def _asked(provider: ContextProvider, request: ContextRequest) -> ContextSlice:
     given = await answer_of(provider, request)
     if not isinstance(given, ContextSlice):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"{name_of(provider)} returned {type(given).__name__}, no ContextSlice")
+        raise TypeError(f"{name_of(provider)} returned {type(given).__name__}, not a ContextSlice")
     return given
 
 
@@ -374,9 +374,9 @@ class SemanticContextProvider:
         query = self._query(inputs)
         most = self.filters.limit or CANDIDATES
         found = await request.board.find(self.filters.model_copy(update={"limit": most}))
-        own = {it.id for it in inputs}
+        own = {input_.id for input_ in inputs}
         others = [it for it in found if it.id not in own]
-        scores = await request.similarity.of(query, [text_of(it.payload) for it in others])
+        scores = await request.similarity.of(query, [text_of(other.payload) for other in others])
         ranked = sorted(zip(scores, others, strict=True), key=lambda it: -it[0])
         near = [(score, it) for score, it in ranked if score >= self.threshold][: self.limit]
         metadata: dict[str, Any] = {
@@ -402,10 +402,10 @@ class SemanticContextProvider:
     def _query(self, inputs: Sequence[Envelope]) -> str:
         if self.query is not None:
             return self.query
-        payloads: list[Json] = [it.payload for it in inputs]
+        payloads: list[Json] = [input_.payload for input_ in inputs]
         if self.query_field is not None:
             path = tuple(self.query_field.split("."))
-            payloads = [dig(it, path) for it in payloads]
+            payloads = [dig(payload, path) for payload in payloads]
         query = text_of(payloads)
         if not query:
             named = f'no field "{self.query_field}" with a text' if self.query_field else "no text"

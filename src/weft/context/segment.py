@@ -44,7 +44,7 @@ class Segment:
     origin: str
     text: str
     tokens: int
-    #: Who speaks: system, user, assistant or tool; empty for schemas, which are no message.
+    #: Who speaks: system, user, assistant or tool; empty for schemas, which are not messages.
     role: str = "system"
     #: What else is to be known: names of variables or tools.
     facts: Mapping[str, Json] | None = None

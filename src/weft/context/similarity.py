@@ -48,11 +48,11 @@ class Similarity:
 
         Only the first 100,000 characters of a text count. Raises RetrievalError.
         """
-        if not query.strip() or not any(it.strip() for it in texts):
+        if not query.strip() or not any(text.strip() for text in texts):
             return [0.0] * len(texts)
         vectors = await self._embedded([query, *texts])
         wanted = vectors[_key(query)]
-        return [_nearness(wanted, vectors.get(_key(it))) for it in texts]
+        return [_nearness(wanted, vectors.get(_key(text))) for text in texts]
 
     async def _embedded(self, texts: Iterable[str]) -> "dict[bytes, Vector]":
         missing: dict[bytes, str] = {}

@@ -18,7 +18,7 @@ from weft.spec.flow import ContextFormat
 #: How a context becomes text; the same that a step may declare as its `format`.
 ContextFormatOptions: TypeAlias = ContextFormat
 
-#: As it is made where nobody says anything: blank lines between pieces, `---` between passages.
+#: The default format: blank lines between pieces, `---` between passages.
 DEFAULT_FORMAT: Final = ContextFormat()
 
 #: What a model is told of an artifact.
@@ -31,7 +31,7 @@ def json_of(value: object) -> Json:
 
 
 def state_value(state: object, path: str) -> Any:  # noqa: ANN401 - a field, or a part of one
-    """Return a field of a state or a part of it; nothing has nothing as its parts."""
+    """Return a field of a state or a part of it; a part of None is None."""
     found: Any = state
     for part in path.split("."):
         if found is None:
@@ -304,7 +304,7 @@ class AssembledContextBuilder:
         return self._added(StateContextSegment(name, value))
 
     def add_variable_context(self, name: str, value: object) -> Self:
-        """Add a variable that is no part of the state."""
+        """Add a variable that is not part of the state."""
         return self._added(VariableContextSegment(name, value))
 
     def add_retrieval_context(
@@ -318,7 +318,10 @@ class AssembledContextBuilder:
         self, board: str, artifacts: Iterable[Envelope | Mapping[str, Any]]
     ) -> Self:
         """Add artifacts of a board."""
-        items = (it.item() if isinstance(it, Envelope) else dict(it) for it in artifacts)
+        items = (
+            artifact.item() if isinstance(artifact, Envelope) else dict(artifact)
+            for artifact in artifacts
+        )
         return self._added(ArtifactsContextSegment(board, tuple(items)))
 
     def add_literal_context(self, text: str) -> Self:

@@ -122,7 +122,7 @@ def make_view(
     output = _output(spec, agent.agent_name) if engine is None else engine.output
     left_out: list[LeftOut] = []
     pieces: list[Piece] = [
-        _section(spec, agent.agent_name, it, left_out) for it in agent.prompt_sections
+        _section(spec, agent.agent_name, section, left_out) for section in agent.prompt_sections
     ]
     if engine is not None:
         if not pieces and agent.description:
@@ -161,13 +161,13 @@ def make_step_view(
     left_out: list[LeftOut] = []
     pieces: list[Piece] = []
     if not coded:
-        pieces += [_section(spec, name, it, left_out) for it in agent.prompt_sections]
+        pieces += [_section(spec, name, section, left_out) for section in agent.prompt_sections]
         for index, ingredient in enumerate(agent.context or (VariablesIngredient(),)):
             if not isinstance(ingredient, HistoryIngredient):
                 origin = f"context[{index}]" if agent.context else "standard"
                 pieces += _ingredient(spec, name, origin, ingredient, left_out)
     told = work.prompt if isinstance(work, AgentWork) else ""
-    history = next((_history("context", it) for it in limits), None)
+    history = next((_history("context", limit) for limit in limits), None)
     prompt = parse_template(told or f"Do the step {step.name}.")
     pieces.append(StepMessages(prompt, coded, history))
     pieces.append(HistoryLimits("turn", "standard", HISTORY_TOKENS))
@@ -255,7 +255,7 @@ def headed(heading: str, text: str) -> str:
 
 
 def is_visible(spec: WorkflowSpec, agent: str, name: str) -> bool:
-    """Tell whether an agent may be shown a value: secrets are shown to nobody."""
+    """Tell whether an agent may be shown a value; secrets are never shown."""
     secret = name in spec.variables and spec.variables[name].secret
     return not secret and may_read(spec.variables, name, agent)
 

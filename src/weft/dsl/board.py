@@ -134,7 +134,7 @@ class BoardBuilder:
         hooks = tuple(name for name in _HOOKS if _is_written(it, name))
         wrong = [name for name in hooks if name not in allowed]
         if not hooks or wrong:
-            found = f"{', '.join(wrong)}, which is no hook of the board" if wrong else "no hook"
+            found = f"{', '.join(wrong)}, which is not a hook of the board" if wrong else "no hook"
             raise UsageError(
                 f"the component {type(it).__name__} has {found}",
                 hint=f"write {', '.join(allowed)}",
@@ -179,7 +179,7 @@ class _Declared(Generic[PartT]):
         self._part = part
         self._named = named
         self._fields = fields
-        self.built(str)  # What is wrong is told now.
+        self.built(str)  # Raises for a wrong value now.
 
     def built(self, name: "Callable[[type[BaseModel] | str], str]") -> PartT:
         """Return the part with the names as they are now."""
@@ -211,12 +211,12 @@ class AgentBuilder:
         return (self._about, *map(len, lists), len(self.tools), *self._said.items())
 
     def description(self, text: str) -> Self:
-        """Say what the agent is for: its model is told, and people read it."""
+        """Describe the agent, for its model and for people."""
         self._about = text
         return self
 
     def prompt(self, content: str, *, heading: str | None = None) -> Self:
-        """Add a section to what the agent's model is told."""
+        """Add a section to the agent's prompt."""
         number = len(self._prompt) + 1
         self._prompt.append(PromptSection(id=f"section_{number}", heading=heading, content=content))
         return self
@@ -241,7 +241,7 @@ class AgentBuilder:
         self._consumes.append(
             _Declared(
                 spec.Subscription,
-                ("types", [self._board.known(it) for it in types]),
+                ("types", [self._board.known(type_) for type_ in types]),
                 where=self._board.test(where, self.name),
                 semantic_match=semantic_match,
                 threshold=threshold,
@@ -271,11 +271,11 @@ class AgentBuilder:
         seen: Any = visibility
         if callable(visibility):
             seen = self._board.objects.name(visibility, self.name)
-        for it in types:
+        for type_ in types:
             self._publishes.append(
                 _Declared(
                     spec.Publication,
-                    ("type", self._board.known(it)),
+                    ("type", self._board.known(type_)),
                     visibility=seen or PUBLIC,
                     tags=tags,
                     fan_out=fan_out,
@@ -330,7 +330,7 @@ class AgentBuilder:
 
     def with_engines(self, *engines: Any) -> Self:  # noqa: ANN401 - engines of any kind
         """Choose what works out the artifacts, one engine after the other."""
-        self._engines += [self._engine(it) for it in engines]
+        self._engines += [self._engine(engine) for engine in engines]
         return self
 
     def with_tools(self, *functions: Callable[..., Any]) -> Self:
@@ -341,7 +341,9 @@ class AgentBuilder:
 
     def with_utilities(self, *components: Any) -> Self:  # noqa: ANN401 - an author's own
         """Let the hooks of components be called around what the agent does."""
-        self._components += [self._board.component(it, self.name) for it in components]
+        self._components += [
+            self._board.component(component, self.name) for component in components
+        ]
         return self
 
     def labels(self, *labels: str) -> Self:
@@ -406,8 +408,12 @@ class AgentBuilder:
         return valid(
             spec.BoardAgent,
             agent=self.name,
-            consumes=tuple(it.built(self._board.type_name) for it in self._consumes),
-            publishes=tuple(it.built(self._board.type_name) for it in self._publishes),
+            consumes=tuple(
+                subscription.built(self._board.type_name) for subscription in self._consumes
+            ),
+            publishes=tuple(
+                publication.built(self._board.type_name) for publication in self._publishes
+            ),
             engines=tuple(self._engines),
             components=tuple(self._components),
             **self._said,
@@ -430,7 +436,7 @@ class AgentBuilder:
             context = self._context(getattr(it, "context_provider", None))
         else:
             raise UsageError(
-                f"{it!r} is no engine",
+                f"{it!r} is not an engine",
                 hint="give ModelEngine(), FunctionEngine(function) or an Engine of your own",
             )
         return valid(spec.FunctionEngine, function=name, options=options, context=context)

@@ -84,7 +84,7 @@ class WorkflowBuilder(Steps[S], Generic[S]):
         return self
 
     def variables(self, variables: Mapping[str, Variable]) -> Self:
-        """Declare variables that are no part of the state: read from files, databases, services."""
+        """Declare variables outside the state: read from files, databases, services."""
         taken = [name for name in variables if name in self._state.model_fields]
         if taken:
             fact = f"{', '.join(taken)} is a field of the state already"

@@ -193,7 +193,7 @@ class ForkPath(_Inside[S]):
 
 
 def write_path(steps: "Steps[Any]", path: object) -> None:
-    """Let a function write a path; refuse one that is no such function, but a step itself."""
+    """Let a function write a path; refuse a step given in its place."""
     example = "lambda p: p.then(step)"
     returned = require_function(path, "a path", example)(steps)
     if returned is not steps and (returned is not None or not steps.nodes()):
@@ -300,7 +300,7 @@ class ApprovalBuilder(Generic[S]):
         self._escalate: list[spec.Escalation] = []
 
     def text(self, text: str) -> Self:
-        """Say what the person is told; `{name}` inserts a field of the state."""
+        """Set the text of the request; `{name}` inserts a field of the state."""
         self._said["text"] = text
         return self
 
@@ -310,7 +310,7 @@ class ApprovalBuilder(Generic[S]):
         return self
 
     def default(self, option: str) -> Self:
-        """Say which option counts when nobody has answered."""
+        """Set the option that counts without an answer."""
         self._said["default"] = option
         return self
 
@@ -320,13 +320,13 @@ class ApprovalBuilder(Generic[S]):
         return self
 
     def escalate_to(self, approver: str, *, timeout: timedelta | float | None = None) -> Self:
-        """Ask somebody else when nobody has answered; called again, another one after that."""
+        """Ask another person after the timeout; called again, a further one."""
         time = {} if timeout is None else {"timeout_seconds": seconds(timeout)}
         self._escalate.append(made(spec.Escalation, approver=addressee(approver), **time))
         return self
 
     def on_timeout(self, path: "PathFunction[S]") -> Self:
-        """Say what is done when nobody has answered in time."""
+        """Set the path for a request without an answer in time."""
         self._said["on_timeout"] = built_path(Path[S](self._shared), path)
         return self
 

@@ -176,7 +176,7 @@ def _require_step(it: Any) -> None:  # noqa: ANN401
     is_class = isinstance(it, type)
     run = getattr(it, "run", None) or (_own_call(it) if is_class else it)
     if not callable(run):
-        raise refusal("FLOW011", f"{it!r} is no step", _STEP_HINT)
+        raise refusal("FLOW011", f"{it!r} is not a step", _STEP_HINT)
     _require_made(it)
     own = 1 if is_class else 0
     if not (takes(run, 1 + own) or takes(run, 2 + own)):
@@ -185,7 +185,7 @@ def _require_step(it: Any) -> None:  # noqa: ANN401
 
 
 def _require_made(it: object) -> None:
-    """Refuse a class that needs arguments: nobody would give them."""
+    """Refuse a class that needs arguments: it is created without any."""
     if isinstance(it, type) and not takes(it, 0):
         hint = f"give an object: {it.__name__}(...)"
         raise refusal("FLOW011", f"{it.__name__} cannot be made without arguments", hint)
@@ -228,7 +228,7 @@ class ContextBuilder(Generic[S]):
         return self._add(made(spec.ArtifactsIngredient, board=board, filters=found, limit=limit))
 
     def from_variable(self, name: str) -> Self:
-        """Show a variable that is no part of the state."""
+        """Show a variable that is not part of the state."""
         return self._add(made(spec.VariableIngredient, name=name))
 
     def from_literal(self, text: str, *, max_tokens: int | None = None) -> Self:
@@ -270,7 +270,7 @@ def _collection_name(it: Any) -> str:  # noqa: ANN401
     name = getattr(it, "collection_name", None)
     if not callable(name):
         hint = "give a class of weft.retrieval.Collection, or its name"
-        raise refusal("FLOW034", f"{it!r} is no collection", hint)
+        raise refusal("FLOW034", f"{it!r} is not a collection", hint)
     return str(name())
 
 

@@ -108,7 +108,7 @@ class _Reader:
         return text
 
     def _all(self, parts: Iterable[object]) -> list[str]:
-        return [self.read(it) for it in parts]
+        return [self.read(part) for part in parts]
 
     def _named(self, parts: Mapping[Any, object]) -> list[str]:
         return sorted(f"{self.read(key)}: {self.read(it, str(key))}" for key, it in parts.items())
@@ -257,7 +257,7 @@ class LocalObjects:
     def _kept(self, it: object, label: str) -> str:
         """Keep an object, under a name that no other has which may do something else.
 
-        A run that is resumed calls what has the name then: the order of objects is no part of it.
+        A resumed run calls the object that has the name then; the order of objects does not matter.
         """
         if isinstance(it, type):  # All its steps share one object of it.
             known = next((name for name, kept in self.table.items() if kept is it), None)

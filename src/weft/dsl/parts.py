@@ -131,7 +131,7 @@ class TypeNames:
 
     def add_registered(self, name: str) -> None:
         """Let the class marked with @artifact that has a name be a type, if it is the only one."""
-        if any(name in (it.__name__, qualified_name(it)) for it in self._classes):
+        if any(name in (class_.__name__, qualified_name(class_)) for class_ in self._classes):
             return
         found = [it for it in _REGISTERED if name in (it.__name__, qualified_name(it))]
         if len(found) == 1:
@@ -139,7 +139,7 @@ class TypeNames:
 
     def name(self, model: type[BaseModel]) -> str:
         """Return what a class is called on the board."""
-        alike = [it for it in self._classes if it.__name__ == model.__name__]
+        alike = [class_ for class_ in self._classes if class_.__name__ == model.__name__]
         return model.__name__ if len(alike) < 2 else qualified_name(model)
 
     @property
@@ -154,17 +154,19 @@ class TypeNames:
         """Return the types as the spec has them."""
         return [
             spec.ArtifactType(
-                name=self.name(it),
-                description=(it.__doc__ or "").strip() if it.__doc__ != BaseModel.__doc__ else "",
-                schema=it.model_json_schema(),
+                name=self.name(class_),
+                description=(class_.__doc__ or "").strip()
+                if class_.__doc__ != BaseModel.__doc__
+                else "",
+                schema=class_.model_json_schema(),
             )
-            for it in self._classes
+            for class_ in self._classes
         ]
 
     def resolve(self, name: str) -> str:
         """Return the type a name means. Raises UsageError if there is none, or several."""
         self.add_registered(name)
-        names = {self.name(it): it for it in self._classes}
+        names = {self.name(class_): class_ for class_ in self._classes}
         if name in names:
             return name
         alike = sorted(full for full, it in names.items() if it.__name__ == name)

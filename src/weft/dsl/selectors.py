@@ -92,7 +92,7 @@ class RecordedField(_Recorder):
 
     def __getattr__(self, name: str) -> "RecordedField":
         if name.startswith("_"):
-            raise refusal("FLOW033", f"{name} is no field of the state", _FIELDS)
+            raise refusal("FLOW033", f"{name} is not a field of the state", _FIELDS)
         return RecordedField(f"{self._path}.{name}" if self._path else name)
 
     def __getitem__(self, key: object) -> "RecordedField":
@@ -133,7 +133,7 @@ class RecordedField(_Recorder):
     @property
     def _dotted(self) -> str:
         if not self._path:
-            raise refusal("FLOW033", "the whole state is no field", _FIELDS)
+            raise refusal("FLOW033", "the whole state is not a field", _FIELDS)
         return self._path
 
 
@@ -181,8 +181,8 @@ def _asked(it: object) -> Condition:
 def _joined(kind: type[And] | type[Or], *sides: object) -> Condition:
     """Join conditions as text does: a & b & c is one list of three."""
     operands: list[Condition] = []
-    for it in map(_asked, sides):
-        operands += it.operands if isinstance(it, kind) else (it,)
+    for side in map(_asked, sides):
+        operands += side.operands if isinstance(side, kind) else (side,)
     return kind(tuple(operands))
 
 
@@ -213,7 +213,7 @@ def _shown(found: object) -> str:
 
 def _called(function: object) -> object:
     if not callable(function):
-        raise refusal("FLOW034", f"{function!r} is no selector", _FIELDS)
+        raise refusal("FLOW034", f"{function!r} is not a selector", _FIELDS)
     try:
         return function(RecordedField(""))
     except CheckFailed as error:

@@ -61,7 +61,7 @@ class StateTypes:
         roots = list(dict.fromkeys(classes))
         try:
             found, whole = models_json_schema(
-                [(it, "validation") for it in roots], by_alias=False, schema_generator=_Silent
+                [(root, "validation") for root in roots], by_alias=False, schema_generator=_Silent
             )
         except PydanticUserError as error:
             fact = str(error).partition("\n")[0]
@@ -69,7 +69,7 @@ class StateTypes:
                 "FLOW034", f"a class cannot be written as JSON: {fact}", _PLAIN
             ) from error
         self._definitions = cast("dict[str, _Schema]", whole.get("$defs", {}))
-        self._keys = {it: _key(found[it, "validation"]) for it in roots}
+        self._keys = {root: _key(found[root, "validation"]) for root in roots}
         #: The models in use, in the order in which they were met.
         self._used: dict[str, None] = {}
 
@@ -115,7 +115,7 @@ class StateTypes:
 
     def _type(self, schema: _Schema) -> str:
         written = self._text(schema, ())
-        return "any" if written == "null" else written  # Nothing alone is no type.
+        return "any" if written == "null" else written  # `null` alone is not a type.
 
     def _text(self, schema: _Schema, inside: tuple[str, ...]) -> str:
         """Write a JSON Schema in the small language of types."""
@@ -125,7 +125,7 @@ class StateTypes:
             case {"const": _} | {"enum": _}:
                 return _literal(schema["enum"] if "enum" in schema else [schema["const"]])
             case {"anyOf": members} | {"oneOf": members} | {"allOf": members}:
-                return _either(self._text(it, inside) for it in members)
+                return _either(self._text(member, inside) for member in members)
             case {"type": "array", "prefixItems": items}:
                 return f"list[{_either(self._text(it, inside) for it in items)}]"
             case {"type": "array"}:

@@ -109,10 +109,10 @@ TOPIC = Variable.model_validate({"type": "str", "source": {"type": "static", "va
             "the literal text is empty",
             lambda: begun().then(check, lambda o: o.with_context(lambda c: c.from_literal(" "))),
         ),
-        ("FLOW011", "'check' is no step", lambda: begun().then("check")),
-        ("FLOW011", "is no step", lambda: begun().then(Plain)),
-        ("FLOW011", "is no step", lambda: begun().then(Plain(), name="plain")),
-        ("FLOW011", "3 is no step", lambda: begun().then(check, lambda o: o.compensate(3))),
+        ("FLOW011", "'check' is not a step", lambda: begun().then("check")),
+        ("FLOW011", "is not a step", lambda: begun().then(Plain)),
+        ("FLOW011", "is not a step", lambda: begun().then(Plain(), name="plain")),
+        ("FLOW011", "3 is not a step", lambda: begun().then(check, lambda o: o.compensate(3))),
         ("FLOW011", "cannot be made without arguments", lambda: begun().then(Needy)),
         ("FLOW011", "cannot be made without arguments", lambda: begun().then(NeedyCritic)),
         ("FLOW011", "takes neither", lambda: begun().then(lambda: None, name="nothing")),
@@ -142,7 +142,7 @@ TOPIC = Variable.model_validate({"type": "str", "source": {"type": "static", "va
         ("FLOW034", "attempts cannot be", lambda: begun().then(check, lambda o: o.with_retry("x"))),
         (
             "FLOW034",
-            "is no collection",
+            "is not a collection",
             lambda: begun().then(
                 check, lambda o: o.with_context(lambda c: c.from_retrieval(Plain, lambda r: r))
             ),

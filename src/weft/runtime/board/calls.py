@@ -162,8 +162,8 @@ async def _publish(call: CodeCall) -> list[JsonDraft]:
     drafts = await _run_post_evaluate(call, drafts)
     functions = {
         name
-        for it in agent.publishes
-        for name in (it.where, it.validate_, it.visibility)
+        for publishe in agent.publishes
+        for name in (publishe.where, publishe.validate_, publishe.visibility)
         if isinstance(name, str) and _is_function(name)
     }
     answers = {name: await _ask_function(call, name, drafts) for name in functions}
@@ -186,12 +186,12 @@ async def _choose_best(call: CodeCall) -> list[JsonDraft]:
         return list(candidates[-1])
     score = code_of(call).objects[best_of.score]
     scores: list[float] = []
-    for it in candidates:
-        value = await call.invoke(best_of.score, score, envelopes(it, call))
+    for candidate in candidates:
+        value = await call.invoke(best_of.score, score, envelopes(candidate, call))
         try:
             scores.append(float(value))
         except (TypeError, ValueError):
-            raise ToolError(f"{best_of.score} returned {value!r}, which is no number") from None
+            raise ToolError(f"{best_of.score} returned {value!r}, which is not a number") from None
     return list(candidates[scores.index(max(scores))])
 
 
@@ -201,7 +201,7 @@ async def _run_post_evaluate(call: CodeCall, drafts: list[JsonDraft]) -> list[Js
     for hook in code_of(call).hooks_of(agent, "post_evaluate"):
         inputs = envelopes(inputs_of(call.active), call)
         ctx = eval_context(call, inputs, _state_of(call), _items(call))
-        result = EvalResult([_as_output(it, call) for it in drafts])
+        result = EvalResult([_as_output(draft, call) for draft in drafts])
         given = await call.invoke(hook.name, hook.call, ctx, result)
         if given is not None:
             drafts, _ = drafts_of(given, call.workflow.types, publishes)
@@ -255,7 +255,7 @@ async def consult_components(call: CodeCall, agent: str, draft: JsonDraft) -> Js
 def _visible_subscriptions(call: CodeCall, draft: JsonDraft) -> Iterator[SubscriptionRules]:
     """Yield the subscriptions to a type; code of those that may not see an artifact never gets it.
 
-    A visibility that cannot be read is refused later, and asked about by nobody.
+    A visibility that cannot be read is refused later; no function is asked about it.
     """
     rules = rules_of(call.workflow.compiled)
     try:
@@ -290,7 +290,7 @@ async def _subscription_wants(
 async def _call_predicate(
     call: CodeCall, name: str, draft: JsonDraft, *, raw: bool = False
 ) -> Json:
-    """Ask a function about a payload; one that raises is no answer, and that is told."""
+    """Ask a function about a payload; the text of its error where it raises."""
     try:
         function = code_of(call).objects[name]
         given = await call.invoke(name, function, _payload(function, draft))

@@ -62,7 +62,7 @@ class BoardCode:
     alone: frozenset[tuple[str, int]] = frozenset()
 
     def hooks_of(self, agent: str, *names: HookName) -> tuple[LinkedHook, ...]:
-        return tuple(it for name in names for it in self.hooks.get((agent, name), ()))
+        return tuple(hook for name in names for hook in self.hooks.get((agent, name), ()))
 
 
 def link_board(
@@ -156,7 +156,7 @@ def _hooks(board: Board, made: _Maker) -> dict[tuple[str, str], tuple[LinkedHook
                     f"{_component_name(component, it)}.{hook}", _hook(component, it, hook)
                 )
                 found.setdefault((agent.agent, hook), []).append((component.priority, linked))
-    for component in board.components:  # What comes from outside is no agent's.
+    for component in board.components:  # Artifacts from outside have no agent.
         it = made.instance(component.component, component.options)
         if "artifact_published" in component.hooks:
             name = f"{_component_name(component, it)}.artifact_published"
@@ -191,20 +191,20 @@ def _references(board: Board) -> Iterator[str]:
 
 
 def _agent_references(agent: BoardAgent) -> Iterator[str]:
-    yield from (it.component for it in agent.components)
-    yield from (it.function for it in agent.engines if isinstance(it, FunctionEngine))
+    yield from (component.component for component in agent.components)
+    yield from (engine.function for engine in agent.engines if isinstance(engine, FunctionEngine))
     if agent.best_of:
         yield agent.best_of.score
     for publication in agent.publishes:
         tests = (publication.where, publication.validate_, publication.visibility)
-        yield from (it for it in tests if isinstance(it, str) and OBJECT_REF.match(it))
+        yield from (test for test in tests if isinstance(test, str) and OBJECT_REF.match(test))
     for subscription in agent.consumes:
         if subscription.where and OBJECT_REF.match(subscription.where):
             yield subscription.where
         if subscription.join and subscription.join.function:
             yield subscription.join.function
-    contexts = [agent.context, agent.fallback, *(it.context for it in agent.engines)]
-    for context in (*contexts, *(it.context for it in agent.consumes)):
+    contexts = [agent.context, agent.fallback, *(engine.context for engine in agent.engines)]
+    for context in (*contexts, *(consume.context for consume in agent.consumes)):
         if context is not None:
             yield from _provider_references(context)
 
@@ -250,7 +250,7 @@ NO_TYPES: Final = ArtifactTypes({}, {})
 
 def artifact_types(spec: WorkflowSpec, board: Board) -> ArtifactTypes:
     """Work out the types of a board, once for all runs."""
-    models = {it.name: {f: e.type for f, e in it.fields.items()} for it in spec.models}
+    models = {model.name: {f: e.type for f, e in model.fields.items()} for model in spec.models}
     schemas: dict[str, dict[str, Any]] = {}
     for it in board.artifacts:
         if isinstance(it, str):
@@ -294,5 +294,9 @@ def takes_one(function: Callable[..., Any]) -> bool:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return False
-    plain = [it for it in parameters if it.kind in (it.POSITIONAL_ONLY, it.POSITIONAL_OR_KEYWORD)]
+    plain = [
+        parameter
+        for parameter in parameters
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
     return len(plain) == 1

@@ -110,7 +110,7 @@ class Collector:
             while address in self._more:
                 self._more.discard(address)
                 while letters := await self._journal.letters(app, to, limit=PAGE):
-                    news = [NewEvent("letter", it.data) for it in letters]
+                    news = [NewEvent("letter", letter.data) for letter in letters]
                     await self._take(to, letters[0], news)
         except WeftError:
             # They stay where they are: the next look, or the next process, brings them.

@@ -49,7 +49,7 @@ class Verdict:
         """Refuse what cannot be done."""
         if self.kind not in get_args(VerdictKind):
             raise UsageError(
-                f"{self.kind!r} is no verdict", hint="use CONTINUE, SKIP, DEFER, BLOCK"
+                f"{self.kind!r} is not a verdict", hint="use CONTINUE, SKIP, DEFER, BLOCK"
             )
         if not 0 <= self.seconds <= LONGEST:
             raise UsageError(f"nothing can be put off by {self.seconds} seconds")
@@ -75,7 +75,11 @@ class EvalInputs:
     def all_as(self, model: type[ModelT]) -> list[ModelT]:
         """Return all artifacts of a type as objects."""
         names = {model.__name__, qualified_name(model)}
-        return [model.model_validate(it.payload) for it in self.artifacts if it.type in names]
+        return [
+            model.model_validate(artifact.payload)
+            for artifact in self.artifacts
+            if artifact.type in names
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +175,7 @@ class UnknownArtifactType(ToolError):
     """An engine returned an object whose class is not a type of the board."""
 
     def __init__(self, type_: str) -> None:
-        super().__init__(f"{type_} is no type of the board")
+        super().__init__(f"{type_} is not a type of the board")
         self.type = type_
 
 
@@ -180,10 +184,12 @@ def drafts_of(
 ) -> tuple[list[JsonDraft], dict[str, Any]]:
     """Return what an engine gave as drafts, and what it adds to the state.
 
-    Raises ToolError if something of it is no artifact of the board.
+    Raises ToolError for anything that is not an artifact of the board.
     """
     if isinstance(returned, EvalResult):
-        return [_draft(it, types, publishes) for it in returned.artifacts], returned.state
+        return [
+            _draft(artifact, types, publishes) for artifact in returned.artifacts
+        ], returned.state
     if returned is None:
         return [], {}
     several = cast("list[Any]", returned if isinstance(returned, list | tuple) else [returned])
@@ -236,7 +242,7 @@ def _type_and_payload(
     if isinstance(it, dict) and len(publishes) == 1:
         return publishes[0], _json(it)  # pyright: ignore[reportUnknownArgumentType]
     told = type(cast("object", it)).__name__
-    raise ToolError(f"a value of type {told} is no artifact; return an object of its type")
+    raise ToolError(f"a value of type {told} is not an artifact; return an object of its type")
 
 
 def _json(value: object) -> Any:  # noqa: ANN401 - JSON

@@ -43,7 +43,7 @@ class BoardGateway(Gateway):
         self._collector = Collector(self._journal, self._take_letters)
         self._worker.on_written = self._written
         self._changes: list[asyncio.Future[None]] = []
-        #: Held by whoever begins the run of a correlation, for as long as somebody does.
+        #: Held by the task that begins the run of a correlation.
         self._beginning: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     @property
@@ -104,7 +104,7 @@ class BoardGateway(Gateway):
         """Put an artifact on a board and return where it is; it returns when that is written.
 
         Without a correlation it begins one of its own. An `id` counts once: published again, the
-        artifact that is there is returned. `agent` gives it to one agent and nobody else; `model`
+        artifact that is there is returned. `agent` gives it to one agent only; `model`
         answers for every agent of a correlation that begins with it.
         """
         require_scope(scope)

@@ -99,7 +99,9 @@ async def _run_input_hooks(
         if not isinstance(given, list | tuple) or not all(
             isinstance(one, Envelope) for one in cast("list[object]", given)
         ):
-            raise ToolError(f"{it.name} returned what are no inputs; return EvalInputs or None")
+            raise ToolError(
+                f"{it.name} returned something other than inputs; return EvalInputs or None"
+            )
         inputs = cast("Sequence[Envelope]", given)
     return inputs
 
@@ -150,7 +152,7 @@ async def _ask_provider(
     served: set[str] = set()
     # Copies: what a provider does with its inputs changes nothing for others, and what it writes
     # to the state counts only when it has returned.
-    own_inputs = [replace(it, payload=deepcopy(it.payload)) for it in inputs]
+    own_inputs = [replace(input_, payload=deepcopy(input_.payload)) for input_ in inputs]
     ctx = eval_context(call, own_inputs, deepcopy(state), served=served)
     request = ContextRequest(
         ctx.agent,
@@ -173,7 +175,7 @@ async def _ask_provider(
         async with limit:
             given = await answer_of(provider, request)
         if not isinstance(given, ContextSlice):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"it returned {type(given).__name__}, no ContextSlice")  # noqa: TRY301
+            raise TypeError(f"it returned {type(given).__name__}, not a ContextSlice")  # noqa: TRY301
         items, metadata = _plain_slice(given)
     except Exception as error:  # whatever an author's provider raises
         if limit.expired():
@@ -198,9 +200,9 @@ def _plain_slice(given: ContextSlice) -> tuple[list[Item], dict[str, Any]]:
     metadata: Any
     items, metadata = cast("list[Any]", plain_json((given.items, given.metadata)))
     if not isinstance(items, list) or not all(isinstance(it, dict) for it in items):  # pyright: ignore[reportUnknownVariableType]
-        raise TypeError("its items are no list of objects")
+        raise TypeError("its items are not a list of objects")
     if not isinstance(metadata, dict):
-        raise TypeError("its metadata is no object")
+        raise TypeError("its metadata is not an object")
     return cast("tuple[list[Item], dict[str, Any]]", (items, metadata))
 
 

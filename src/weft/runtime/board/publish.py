@@ -46,7 +46,7 @@ class Offer(NamedTuple):
     correlation: str | None = None
     partition: str = ""
     id: str = ""
-    #: The agent it is given to, and to nobody else.
+    #: The only agent it is given to; empty for all subscribers.
     agent: str = ""
 
 
@@ -67,7 +67,7 @@ def validate_offer(workflow: Workflow, offer: Offer) -> JsonDraft:
         ("correlation", offer.correlation or ""),
         ("partition", offer.partition),
         ("id", offer.id),
-        *(("tag", it) for it in tags),
+        *(("tag", tag) for tag in tags),
     ):
         _require_name(what, text)
     try:
@@ -134,9 +134,9 @@ def _require_consumer(workflow: Workflow, offer: Offer) -> None:
         raise UsageError(f"there is no agent {offer.agent} on the board", hint=hint)
     takes = {
         type_
-        for it in rules.subscriptions.values()
-        if it.agent == offer.agent and it.mode != "events"
-        for type_ in it.needed
+        for subscription in rules.subscriptions.values()
+        if subscription.agent == offer.agent and subscription.mode != "events"
+        for type_ in subscription.needed
     }
     if offer.type not in takes:
         known = ", ".join(sorted(takes)) or "nothing"

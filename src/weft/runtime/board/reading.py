@@ -103,7 +103,7 @@ async def _with_consumers(
 
 
 def envelope(stored: StoredArtifact) -> Envelope:
-    """Return an artifact as code gets it: a copy, so that nobody changes the original."""
+    """Return an artifact as code gets it: a copy, so that the original cannot change."""
     it = stored.artifact
     return Envelope(
         id=it.id,

@@ -87,9 +87,11 @@ def link_flow(flow: Flow, digest: str, loader: ToolLoader, local: Mapping[str, o
         elif work.step is not None:
             agents[given_key(work.step, work.options)] = _agent(maker, work.step, work.options)
     assemblers = {
-        given_key(it.assembler, it.options): _assembler(maker, it.assembler, it.options)
-        for it in _contexts(flow)
-        if it.assembler is not None
+        given_key(context.assembler, context.options): _assembler(
+            maker, context.assembler, context.options
+        )
+        for context in _contexts(flow)
+        if context.assembler is not None
     }
     return FlowCode(
         state=None if flow.state is None else _state(flow.state, objects[flow.state]),
@@ -101,7 +103,7 @@ def link_flow(flow: Flow, digest: str, loader: ToolLoader, local: Mapping[str, o
 
 
 def _contexts(flow: Flow) -> Iterator[StepContext]:
-    return (it.context for it in steps_of(flow) if it.context is not None)
+    return (step.context for step in steps_of(flow) if step.context is not None)
 
 
 def _references(flow: Flow) -> Iterator[str]:
@@ -113,19 +115,23 @@ def _references(flow: Flow) -> Iterator[str]:
             yield work.function
         elif work.step is not None:
             yield work.step
-    yield from (it.assembler for it in _contexts(flow) if it.assembler is not None)
+    yield from (context.assembler for context in _contexts(flow) if context.assembler is not None)
 
 
 def _collections(flow: Flow, assemblers: Mapping[str, LinkedAssembler]) -> Iterator[str]:
     for context in _contexts(flow):
-        yield from (it.collection for it in context.sources if isinstance(it, RetrievalIngredient))
+        yield from (
+            source.collection
+            for source in context.sources
+            if isinstance(source, RetrievalIngredient)
+        )
     for assembler in assemblers.values():
         yield from assembler.adapters.values()
 
 
 def _state(name: str, found: object) -> type[BaseModel]:
     if not (isinstance(found, type) and issubclass(found, BaseModel)):
-        raise unusable(name, "is no class of a state", "derive it from pydantic.BaseModel")
+        raise unusable(name, "is not a class of a state", "derive it from pydantic.BaseModel")
     for field, why in lost_fields(found):
         hint = "leave it out of the state, or keep a reference to it there, such as a name or an id"
         raise unusable(name, f"cannot be kept as JSON: {field} {why}", hint)
@@ -156,9 +162,13 @@ def _parameter_count(call: Callable[..., Any]) -> int:
         parameters = inspect.signature(call).parameters.values()
     except (TypeError, ValueError):  # One that is written in another language may not tell.
         return 1
-    if any(it.kind is it.VAR_POSITIONAL for it in parameters):
+    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
         return 2
-    wanted = [it for it in parameters if it.default is it.empty or it.name == "context"]
+    wanted = [
+        parameter
+        for parameter in parameters
+        if parameter.default is parameter.empty or parameter.name == "context"
+    ]
     if any(it.kind is it.KEYWORD_ONLY for it in wanted):
         return 0
     return sum(it.kind is not it.VAR_KEYWORD for it in wanted)
@@ -173,7 +183,7 @@ def _agent(maker: ObjectMaker, name: str, options: JsonMap) -> AgentStep[Any]:
                 hint = "write it as a plain function; an assembler or build_messages may be async"
                 raise unusable(name, f"has an async {method.__name__}", hint)
         return step
-    raise unusable(name, "is no AgentStep", "derive it from weft.flow.AgentStep")
+    raise unusable(name, "is not an AgentStep", "derive it from weft.flow.AgentStep")
 
 
 def _assembler(maker: ObjectMaker, name: str, options: JsonMap) -> LinkedAssembler:

@@ -107,7 +107,7 @@ def _require_context(name: str, given: object) -> None:
     if not isinstance(given, AssembledContext):
         raise ToolError(f"{name} returned {type(given).__name__}; return an AssembledContext")
     pieces = cast("tuple[object, ...]", given.segments)
-    strange = [it for it in pieces if not isinstance(it, ContextSegment)]
+    strange = [piece for piece in pieces if not isinstance(piece, ContextSegment)]
     if strange:
         raise ToolError(f"{name} returned a segment that is none: {type(strange[0]).__name__}")
 
@@ -122,8 +122,8 @@ async def assemble_sources(
     find: FindAdapter,
 ) -> AssembledContext:
     """Put a context together as it is declared. All sources are asked at the same time."""
-    # What agents have said before is kept by their runs: it is no piece of the context.
-    wanted = [it for it in sources if not isinstance(it, HistoryIngredient)]
+    # Earlier messages of agents come from the run and are not part of the context.
+    wanted = [source for source in sources if not isinstance(source, HistoryIngredient)]
     pieces = await asyncio.gather(*(_segment(it, state, context, find) for it in wanted))
     return AssembledContext(tuple(pieces))
 
@@ -199,7 +199,7 @@ def _check_messages(name: str, given: object) -> list[ChatMessage]:
         message: Mapping[str, Any] = cast("Any", it) if isinstance(it, Mapping) else {}
         if message.get("role") not in _ROLES or not isinstance(message.get("content"), str):
             raise ToolError(
-                f"{name} returned what is no message; a message is a dict with a `role`, "
+                f"{name} returned something other than a message, which is a dict with a `role`, "
                 f"one of {', '.join(_ROLES)}, and a text as its `content`"
             )
     return [{"role": it["role"], "content": it["content"]} for it in messages]

@@ -140,7 +140,7 @@ def _results(found: object) -> tuple[RetrievalResult, ...]:
     given: list[Any] = list(found) if isinstance(found, list | tuple) else [found]  # pyright: ignore[reportUnknownArgumentType]
     for it in given:
         if not isinstance(it, RetrievalResult):
-            raise TypeError(f"its adapter returned {type(it).__name__}, no RetrievalResult")
+            raise TypeError(f"its adapter returned {type(it).__name__}, not a RetrievalResult")
         if not isinstance(it.content, str) or not isinstance(it.score, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError("its adapter returned a passage without a text or a score")
     return tuple(given)

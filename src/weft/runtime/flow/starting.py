@@ -75,10 +75,10 @@ def errors_text(missing: list[str], wrong: Mapping[str, str]) -> str:
 
 
 def require_fields(kind: type[BaseModel], given: Mapping[str, object]) -> None:
-    """Raise UsageError for a key that is no field of a state: its value would go nowhere."""
+    """Raise UsageError for a key that is not a field of the state."""
     validators = kind.__pydantic_decorators__.model_validators.values()
     if kind.model_config.get("extra") == "allow" or any(
-        it.info.mode != "after" for it in validators
+        validator.info.mode != "after" for validator in validators
     ):
         return  # The class itself says what it takes.
     known = set(kind.model_fields)
@@ -110,6 +110,6 @@ def _hint(
     workflow: Workflow, kind: type[BaseModel], missing: list[str], wrong: Mapping[str, str]
 ) -> str:
     names = dict.fromkeys(it.partition(".")[0] for it in (*missing, *wrong) if it)
-    known = [it for it in names if it in kind.model_fields]
+    known = [name for name in names if name in kind.model_fields]
     options = " ".join(f"--set {it}=..." for it in known) or "--set NAME=VALUE"
     return f"give each a value: weft run {workflow.name} {options}"

@@ -100,7 +100,7 @@ class GivenState:
         set_ = {it: _patched_part(self._merge(it), patch[it], after[it]) for it in patch}
         # A validator of the class may have set others. A set may only be in another order.
         others = [it for it in held if it not in patch and getattr(made, it) != held[it]]
-        return {**set_, **self._differences({it: after[it] for it in others})}
+        return {**set_, **self._differences({other: after[other] for other in others})}
 
     def _whole(self, returned: object) -> Mapping[str, Json]:
         """Return a whole state as JSON if its class takes its values."""
@@ -146,7 +146,7 @@ def _read(kind: type[ModelT], values: Mapping[str, Json]) -> ModelT:
 
 def read_state(kind: type[ModelT], values: Mapping[str, Json]) -> ModelT:
     """Return a state of its fields as JSON; raises ValidationError."""
-    fields = {it: values[it] for it in kind.model_fields if it in values}
+    fields = {field: values[field] for field in kind.model_fields if field in values}
     return kind.model_validate_json(to_json(fields), by_name=True)
 
 
@@ -193,7 +193,7 @@ def first_error(error: ValidationError, of: Container[object] | None = None) -> 
 
 def _fields(state: object) -> dict[str, Any]:
     if isinstance(state, BaseModel):
-        return {it: getattr(state, it) for it in type(state).model_fields}
+        return {field: getattr(state, field) for field in type(state).model_fields}
     return dict(cast("Mapping[str, Any]", state))
 
 
