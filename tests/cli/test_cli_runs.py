@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import pytest
 
 from support.desk_play import let_leases_end, make_desk
 from support.terminal_play import Terminal
+from weft.cli.app import main
 from weft.runtime.host import Host
 
 
@@ -35,17 +37,37 @@ def typed(monkeypatch):
     return type_
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A workspace with three runs, recorded once and copied for every test."""
+    workspace = tmp_path_factory.mktemp("recorded")
+    make_desk(workspace)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(workspace)
+        patch.delenv("WEFT_MODEL", raising=False)
+        for message, reply in (
+            ("first", "BYE"),
+            ("second\nwords", "What else?"),
+            ("third", '!approve {"what": "shoes"}'),
+        ):
+            patch.setattr("sys.stdin", io.StringIO(f"{reply}\n"))
+            main(["run", "Desk", message, "--model", "you", "--quiet"])
+        with sqlite3.connect(".weft/journal.db") as journal:
+            ids = [
+                run for (run,) in journal.execute("SELECT run FROM runs ORDER BY started_at, run")
+            ]
+        journal.close()
+    return workspace, ids
+
+
 @pytest.fixture
-def runs(weft, desk, typed):
+def runs(recorded, tmp_path, monkeypatch, typed):
     """Three runs: one that has ended, one that waits for the user, one for an approval."""
-    typed("BYE")
-    weft("run", "Desk", "first", "--model", "you")
-    typed("What else?")
-    weft("run", "Desk", "second\nwords", "--model", "you")
-    typed('!approve {"what": "shoes"}')
-    weft("run", "Desk", "third", "--model", "you")
-    typed()
-    return [row["run"] for row in weft("runs", "list", "--json").data["runs"]][::-1]
+    workspace, ids = recorded
+    shutil.copytree(workspace, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WEFT_MODEL", raising=False)
+    return list(ids)
 
 
 def test_list(weft, runs):

@@ -4,7 +4,7 @@ import json
 import logging
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Final, TypeAlias, TypeVar, cast
@@ -64,6 +64,52 @@ class Printed(Result):
 
     def show(self, streams: Streams) -> None:
         """Print nothing."""
+
+
+@dataclass(frozen=True)
+class Message(Result):
+    """One text, and notes for people."""
+
+    data: Hidden[Mapping[str, object]]
+    text: Hidden[str]
+    notes: Hidden[Sequence[str]] = ()
+
+    def content(self) -> dict[str, Json]:
+        """Return the data as JSON."""
+        return {name: to_json(value) for name, value in self.data.items()}
+
+    def show(self, streams: Streams) -> None:
+        """Print the text, then the notes."""
+        if self.text:
+            streams.result(self.text)
+        for note in self.notes:
+            streams.note(note)
+
+
+@dataclass(frozen=True)
+class Table(Result):
+    """Rows in columns, and notes for people."""
+
+    data: Hidden[Mapping[str, object]]
+    rows: Hidden[Sequence[tuple[str, ...]]]
+    #: The names of the columns, printed in a terminal only.
+    head: Hidden[tuple[str, ...]] = ()
+    notes: Hidden[Sequence[str]] = ()
+    #: The least width of the last column, which is cut to the width of the terminal; 0: not cut.
+    least: Hidden[int] = 0
+
+    def content(self) -> dict[str, Json]:
+        """Return the data as JSON."""
+        return {name: to_json(value) for name, value in self.data.items()}
+
+    def show(self, streams: Streams) -> None:
+        """Print the rows, then the notes."""
+        head = [self.head] if self.head and streams.settings.terminal else []
+        if self.rows:
+            columns = streams.columns if self.least else None
+            streams.rows([*head, *self.rows], columns=columns, least_last=self.least)
+        for note in self.notes:
+            streams.note(note)
 
 
 def to_json(value: object) -> Json:

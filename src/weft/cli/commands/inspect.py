@@ -23,7 +23,7 @@ from weft.cli.hosting import (
 )
 from weft.cli.pages.inspect import comparison_page, run_page, turn_page
 from weft.cli.pages.runs import RunStatus
-from weft.cli.results import Hidden, Result, print_failure
+from weft.cli.results import Hidden, Message, Result, print_failure
 from weft.cli.starting import (
     Given,
     ModelName,
@@ -36,8 +36,8 @@ from weft.cli.starting import (
 from weft.cli.streams import Streams, clean, counted
 from weft.engine.events import Event, RunForked
 from weft.inspect.replay import Mismatch, check_replay
-from weft.inspect.run import RunInspection, inspect_run
-from weft.inspect.turn import TurnComparison, TurnInspection, compare_turns, inspect_turn
+from weft.inspect.run import inspect_run
+from weft.inspect.turn import compare_turns, inspect_turn
 from weft.runtime.host import Host
 from weft.runtime.workflow import NoTools, Workflow
 
@@ -56,45 +56,6 @@ async def read_recorded(host: Host, typed: str) -> Recorded:
     row = await find_run(host, typed)
     workflow = await host.workflow(row.run, scope=LOCAL)
     return Recorded(row.run, await recorded_events(host, row.run), workflow)
-
-
-@dataclass(frozen=True)
-class InspectedRun(Result):
-    """What happened in a run."""
-
-    inspection: RunInspection
-    location: Hidden[JournalLocation]
-
-    def show(self, streams: Streams) -> None:
-        """Print a page, and how to see one turn."""
-        streams.result(run_page(self.inspection, streams))
-        if self.inspection.turns:
-            is_flow = self.inspection.flow is not None
-            what = "see one step" if is_flow else "see what an agent was sent"
-            command = f"weft inspect {self.inspection.run}@1{self.location.options}"
-            streams.note(f"\n{what}: {command}")
-
-
-@dataclass(frozen=True)
-class InspectedTurn(Result):
-    """One turn with the exact prompts."""
-
-    turn: TurnInspection
-
-    def show(self, streams: Streams) -> None:
-        """Print a page."""
-        streams.result(turn_page(self.turn, streams))
-
-
-@dataclass(frozen=True)
-class ComparedTurns(Result):
-    """The differences between two turns."""
-
-    comparison: TurnComparison
-
-    def show(self, streams: Streams) -> None:
-        """Print a page."""
-        streams.result(comparison_page(self.comparison, streams))
 
 
 @dataclass(frozen=True)
@@ -148,12 +109,17 @@ def inspect(
     location = locate_journal(streams, journal, must_exist=True)
     found = asyncio.run(_read(location, name))
     if not at:
-        return InspectedRun(inspect_run(found.workflow, found.run, found.events), location)
+        inspection = inspect_run(found.workflow, found.run, found.events)
+        what = "see what an agent was sent" if inspection.flow is None else "see one step"
+        note = f"\n{what}: weft inspect {found.run}@1{location.options}"
+        notes = [note] if inspection.turns else []
+        return Message({"inspection": inspection}, run_page(inspection, streams), notes)
     inspection = inspect_turn(found.workflow, found.run, found.events, int(turn))
     if against is None:
-        return InspectedTurn(inspection)
+        return Message({"turn": inspection}, turn_page(inspection, streams))
     other = inspect_turn(found.workflow, found.run, found.events, against)
-    return ComparedTurns(compare_turns(other, inspection))
+    compared = compare_turns(other, inspection)
+    return Message({"comparison": compared}, comparison_page(compared, streams))
 
 
 async def _read(location: JournalLocation, name: str) -> Recorded:

@@ -1,5 +1,6 @@
 """weft diagram, emit, migrate, export and import: commands that read or write one package."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -11,7 +12,7 @@ from weft.cli.completion import package_names
 from weft.cli.failure import Exit, Failure, not_found, usage
 from weft.cli.pages.findings import painted_diff
 from weft.cli.paths import locate_package, locate_packages
-from weft.cli.results import Hidden, Result, print_failure
+from weft.cli.results import Hidden, Message, Result, print_failure
 from weft.cli.streams import Streams, clean, counted, require_file_path, write_file
 from weft.diagrams import Form, Kind, draw
 from weft.errors import PackageError
@@ -42,28 +43,11 @@ _FORMATS: Final[dict[str, Form]] = {
 }
 
 
-@dataclass(frozen=True)
-class Written(Result):
-    """Text made from a package, printed or written to a file."""
-
-    name: str
-    file: Path | None
-    text: str
-
-    def show(self, streams: Streams) -> None:
-        """Print the text, or the file it was written to."""
-        if self.file is None:
-            streams.result(self.text)
-        else:
-            streams.result(f"wrote {clean(str(self.file))}")
-
-
-@dataclass(frozen=True)
-class Drawing(Written):
-    """A drawing of a workflow."""
-
-    kind: Kind = "graph"
-    format: Form = "mermaid"
+def _written(data: Mapping[str, object], output: Path | None, text: str) -> Result:
+    """Return text that is printed, or was written to a file."""
+    file = None if output is None else str(output)
+    shown = text if file is None else f"wrote {clean(file)}"
+    return Message({**data, "file": file, "text": text}, shown)
 
 
 def diagram(
@@ -89,7 +73,7 @@ def diagram(
     text = draw(package.spec, kind=kind, form=form).rstrip("\n")
     if output is not None:
         write_file(output, text + "\n")
-    return Drawing(package.name, output, text, kind, form)
+    return _written({"name": package.name, "kind": kind, "format": form}, output, text)
 
 
 def _format_of(output: Path | None) -> Form:
@@ -112,7 +96,7 @@ def assemblers(name: PackageName, /, *, output: OutputFile = None, streams: Outp
     text = emit.assemblers(package.spec).rstrip("\n")
     if output is not None:
         write_file(output, text + "\n")
-    return Written(package.name, output, text)
+    return _written({"name": package.name}, output, text)
 
 
 @dataclass(frozen=True)
@@ -175,25 +159,6 @@ def migrate(
     return Migrated(bool(files) and not dry_run, files, len(plans))
 
 
-@dataclass(frozen=True)
-class Exported(Result):
-    """A package in a zip file."""
-
-    file: Path
-    name: str
-    digest: str
-    files: dict[str, str]
-    findings: tuple[Finding, ...]
-    typed: Hidden[str]
-
-    def show(self, streams: Streams) -> None:
-        """Print the file, its digest and the number of warnings."""
-        streams.result(clean(str(self.file)))
-        files = counted(len(self.files), "file")
-        streams.note(f"{self.name} with {files}, digest {self.digest}")
-        _note_warnings(streams, self.findings, self.typed)
-
-
 def export(
     name: PackageName,
     /,
@@ -215,7 +180,13 @@ def export(
     done = export_package(folder, target)
     manifest = done.manifest
     files = dict(manifest.files)
-    return Exported(target, manifest.name, manifest.digest, files, tuple(done.findings), name)
+    content = {"file": str(target), "name": manifest.name, "digest": manifest.digest}
+    notes = [
+        f"{manifest.name} with {counted(len(files), 'file')}, digest {manifest.digest}",
+        *_warnings_note(done.findings, name),
+    ]
+    data = {**content, "files": files, "findings": done.findings}
+    return Message(data, clean(str(target)), notes)
 
 
 @dataclass(frozen=True)
@@ -263,7 +234,8 @@ class Imported(Result):
         if self.backup:
             kept = "would be kept" if self.dry_run else "is kept"
             streams.note(clean(f"The previous folder {kept} as {self.backup}"))
-        _note_warnings(streams, self.findings, self.name)
+        for note in _warnings_note(self.findings, self.name):
+            streams.note(note)
 
     def _summary(self) -> str:
         counts = {"added": self.added, "changed": self.changed, "removed": self.removed}
@@ -339,6 +311,6 @@ def _lost_files(imported: Import, file: Path) -> Failure:
     )
 
 
-def _note_warnings(streams: Streams, findings: tuple[Finding, ...], name: str) -> None:
-    if findings:
-        streams.note(f"It has {counted(len(findings), 'warning')}: weft check {quote(name)}")
+def _warnings_note(findings: Sequence[Finding], name: str) -> list[str]:
+    warnings = counted(len(findings), "warning")
+    return [f"It has {warnings}: weft check {quote(name)}"] if findings else []

@@ -1,8 +1,6 @@
 """weft explain, weft schema and weft completion: codes, file formats and shell completion."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,89 +10,12 @@ from weft.cli.codes import CODES, FAMILIES, findings_page, nearest_code
 from weft.cli.command_line import build_app, describe_commands
 from weft.cli.completion import SCRIPTS, codes, schemas
 from weft.cli.failure import not_found, usage
-from weft.cli.results import Hidden, Result
+from weft.cli.results import Message, Result, Table
 from weft.cli.streams import Streams, clean, write_file
-from weft.findings import Json, Rule
+from weft.findings import Rule
 from weft.ids import nearest
 from weft.packages.archive.staging import replace_files
 from weft.packages.writer import SCHEMA_NAMES, schema_files
-
-
-@dataclass(frozen=True)
-class Explained(Result):
-    """What codes mean."""
-
-    codes: tuple[Rule, ...]
-    is_list: Hidden[bool]
-
-    def show(self, streams: Streams) -> None:
-        """Print a table, or the whole text of every code."""
-        if self.is_list:
-            streams.rows([(entry.code, entry.severity, entry.title) for entry in self.codes])
-        else:
-            streams.result("\n\n".join(_rule_text(entry, streams) for entry in self.codes))
-
-
-@dataclass(frozen=True)
-class WrittenFiles(Result):
-    """The files that a command wrote."""
-
-    files: tuple[str, ...]
-
-    def show(self, streams: Streams) -> None:
-        """Print one line per file."""
-        streams.result("\n".join(f"wrote {clean(file)}" for file in self.files))
-
-
-@dataclass(frozen=True)
-class WrittenFile(Result):
-    """The file that a command wrote."""
-
-    file: Path
-
-    def show(self, streams: Streams) -> None:
-        """Print its path."""
-        streams.result(f"wrote {clean(str(self.file))}")
-
-
-@dataclass(frozen=True)
-class Text(Result):
-    """Text that is printed as it is."""
-
-    text: str
-
-    def show(self, streams: Streams) -> None:
-        """Print it."""
-        streams.result(self.text)
-
-
-@dataclass(frozen=True)
-class Schemas(Result):
-    """JSON Schemas by kind of file."""
-
-    schemas: Mapping[str, Json]
-    texts: Hidden[tuple[str, ...]]
-    is_list: Hidden[bool]
-
-    def show(self, streams: Streams) -> None:
-        """Print the names of all schemas, or the text of one."""
-        if self.is_list:
-            streams.result("\n".join(SCHEMA_NAMES))
-            streams.note("\nprint one: weft schema agents\nwrite all: weft schema --write schemas")
-        else:
-            streams.result("".join(self.texts).rstrip())
-
-
-@dataclass(frozen=True)
-class Script(Result):
-    """A completion script."""
-
-    shell: str
-    script: str
-
-    def show(self, streams: Streams) -> None:
-        """Print it."""
-        streams.result(self.script)
 
 
 def explain(
@@ -124,11 +45,16 @@ def explain(
         raise usage("--json and --format markdown exclude each other", "keep one of them")
     if write:
         write_file(write, findings_page())
-        return WrittenFile(write)
+        return Message({"file": str(write)}, f"wrote {clean(str(write))}")
     if form == "markdown":
-        return Text(findings_page().rstrip())
+        page = findings_page().rstrip()
+        return Message({"text": page}, page)
     is_list = not all_codes and (code is None or code.upper() in FAMILIES)
-    return Explained(_rules(code), is_list)
+    rules = _rules(code)
+    if is_list:
+        rows = [(entry.code, entry.severity, entry.title) for entry in rules]
+        return Table({"codes": rules}, rows)
+    return Message({"codes": rules}, "\n\n".join(_rule_text(entry, streams) for entry in rules))
 
 
 def _rules(code: str | None) -> tuple[Rule, ...]:
@@ -181,9 +107,13 @@ def schema(
         files = {wanted: files[wanted]}
     if write is not None:
         replace_files(write, {file: text.encode() for file, text in files.items()})
-        return WrittenFiles(tuple(str(write / file) for file in files))
+        paths = [str(write / file) for file in files]
+        return Message({"files": paths}, "\n".join(f"wrote {clean(path)}" for path in paths))
     parsed = {file.partition(".")[0]: json.loads(text) for file, text in files.items()}
-    return Schemas(parsed, tuple(files.values()), is_list=name is None)
+    if name is None:
+        notes = ["\nprint one: weft schema agents\nwrite all: weft schema --write schemas"]
+        return Message({"schemas": parsed}, "\n".join(SCHEMA_NAMES), notes)
+    return Message({"schemas": parsed}, "".join(files.values()).rstrip())
 
 
 def _schema_file(name: str) -> str:
@@ -207,5 +137,6 @@ def completion(
 ) -> Result:
     """Print a script that completes weft commands in a shell."""
     if shell == "json":
-        return Text(json.dumps(describe_commands(build_app()), indent=1))
-    return Script(shell, SCRIPTS[shell])
+        data = describe_commands(build_app())
+        return Message(data, json.dumps(data, indent=1))
+    return Message({"shell": shell, "script": SCRIPTS[shell]}, SCRIPTS[shell])

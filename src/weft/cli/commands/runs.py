@@ -43,7 +43,7 @@ from weft.cli.pages.runs import (
     waiting_text,
 )
 from weft.cli.paths import how_to_start
-from weft.cli.results import Hidden, Printed, Result, document
+from weft.cli.results import Message, Printed, Result, document
 from weft.cli.starting import models_line
 from weft.cli.streams import (
     Streams,
@@ -323,26 +323,6 @@ async def _has_code(location: JournalLocation, typed: str) -> bool:
         return workflow.missing is None
 
 
-@dataclass(frozen=True)
-class DeletedRuns(Result):
-    """The runs that were deleted, or would be."""
-
-    runs: int
-    events: int
-    bytes: int
-    deleted: bool
-    is_declined: Hidden[bool]
-
-    def show(self, streams: Streams) -> None:
-        """Print the numbers."""
-        if self.is_declined:
-            streams.result("nothing deleted")
-            return
-        streams.result(f"{'deleted' if self.deleted else 'to delete'}: {_counts(self)}")
-        if self.deleted:
-            streams.note("the journal file keeps its size; later runs reuse the free space")
-
-
 def delete(
     *,
     older_than: Annotated[
@@ -368,8 +348,10 @@ def delete(
     deletes = wanted and _confirm(found, streams, yes=yes)
     if deletes:
         found = asyncio.run(work(dry=False))
-    declined = wanted and not deletes
-    return DeletedRuns(found.runs, found.events, found.bytes, deletes, declined)
+    text = f"{'deleted' if deletes else 'to delete'}: {_counts(found)}"
+    notes = ["the journal file keeps its size; later runs reuse the free space"] if deletes else []
+    data = {"runs": found.runs, "events": found.events, "bytes": found.bytes, "deleted": deletes}
+    return Message(data, "nothing deleted" if wanted and not deletes else text, notes)
 
 
 def _confirm(found: Pruned, streams: Streams, *, yes: bool) -> bool:
@@ -384,22 +366,9 @@ def _confirm(found: Pruned, streams: Streams, *, yes: bool) -> bool:
     return typed.strip().lower() in {"y", "yes"}
 
 
-def _counts(found: Pruned | DeletedRuns) -> str:
+def _counts(found: Pruned) -> str:
     runs, events = counted(found.runs, "run"), counted(found.events, "event")
     return f"{runs}, {events}, {found.bytes:,} bytes"
-
-
-@dataclass(frozen=True)
-class Backup(Result):
-    """A copy of the journal."""
-
-    file: Path
-    bytes: int
-
-    def show(self, streams: Streams) -> None:
-        """Print the file, and how to read it."""
-        streams.result(clean(f"wrote {self.file} ({self.bytes:,} bytes)"))
-        streams.note(clean(f"  read it: weft runs list --journal {self.file}"))
 
 
 def backup(
@@ -414,7 +383,11 @@ def backup(
     require_file_path(file, example="runs.db")
     if file.exists():
         raise conflict(f"{file} already exists", "name another file")
-    return Backup(file, backup_journal(location.file, file))
+    size = backup_journal(location.file, file)
+    notes = [clean(f"  read it: weft runs list --journal {file}")]
+    return Message(
+        {"file": str(file), "bytes": size}, clean(f"wrote {file} ({size:,} bytes)"), notes
+    )
 
 
 async def _no_runs(host: Host, location: JournalLocation, wanted: _Wanted) -> str:
