@@ -38,13 +38,10 @@ def only(place_of, ending):
     return file
 
 
-def test_the_best_passage_is_first_and_says_where_it_stands(opened):
-    async def work():
-        async with opened() as collections:
-            await collections.add_texts(Insects, INSECTS, metadata={"about": "insects"})
-            return await collections.search(Insects, "bees and flowers", min_relevance=0.2)
-
-    [best, *_] = play(work())
+async def test_the_best_passage_is_first_and_says_where_it_stands(opened):
+    async with opened() as collections:
+        await collections.add_texts(Insects, INSECTS, metadata={"about": "insects"})
+        [best, *_] = await collections.search(Insects, "bees and flowers", min_relevance=0.2)
     assert best.source_id == "bees"
     assert best.content == INSECTS["bees"]
     assert 0.2 <= best.score <= 1
@@ -58,17 +55,14 @@ def test_the_best_passage_is_first_and_says_where_it_stands(opened):
     }
 
 
-def test_top_k_and_min_relevance_limit_what_is_found(opened):
-    async def work():
-        async with opened() as collections:
-            await collections.add_texts(Insects, {f"s{it}": f"bees number{it}" for it in range(9)})
-            few = await collections.search(Insects, "bees", top_k=2, min_relevance=0.1)
-            many = await collections.search(Insects, "bees", top_k=20, min_relevance=0.1)
-            none = await collections.search(Insects, "bees locusts", min_relevance=1)
-            exact = await collections.search(Insects, "bees number3", min_relevance=0.99)
-            return len(few), len(many), len(none), [it.source_id for it in exact]
-
-    assert play(work()) == (2, 9, 0, ["s3"])
+async def test_top_k_and_min_relevance_limit_what_is_found(opened):
+    async with opened() as collections:
+        await collections.add_texts(Insects, {f"s{it}": f"bees number{it}" for it in range(9)})
+        few = await collections.search(Insects, "bees", top_k=2, min_relevance=0.1)
+        many = await collections.search(Insects, "bees", top_k=20, min_relevance=0.1)
+        none = await collections.search(Insects, "bees locusts", min_relevance=1)
+        exact = await collections.search(Insects, "bees number3", min_relevance=0.99)
+        assert (len(few), len(many), len(none), [it.source_id for it in exact]) == (2, 9, 0, ["s3"])
 
 
 def test_filters_are_part_of_the_search(opened):
@@ -192,28 +186,29 @@ def test_an_unknown_collection_is_named_with_those_there_are(opened):
             play(work(name))
 
 
-def test_tenants_find_only_their_own(opened):
-    async def work():
-        async with opened() as collections:
-            await collections.add_texts(Insects, {"ours": "bees of shop"}, app="shop")
-            await collections.add_texts(Insects, {"theirs": "bees of Shop"}, app="Shop")
-            await collections.add_texts("Other", {"other": "bees of shop"}, app="shop")
-            found = [
-                [
-                    it.source_id
-                    for it in await collections.search(Insects, "bees", app=app, min_relevance=0)
-                ]
-                for app in ("shop", "Shop")
+async def test_tenants_find_only_their_own(opened):
+    async with opened() as collections:
+        await collections.add_texts(Insects, {"ours": "bees of shop"}, app="shop")
+        await collections.add_texts(Insects, {"theirs": "bees of Shop"}, app="Shop")
+        await collections.add_texts("Other", {"other": "bees of shop"}, app="shop")
+        found = [
+            [
+                it.source_id
+                for it in await collections.search(Insects, "bees", app=app, min_relevance=0)
             ]
-            assert collections.adapter("sho", "Insects") is None
-            assert collections.adapter("../shop", "Insects") is None
-            assert collections.names() == []
-            return found, collections.names(app="shop"), collections.names(app="Shop")
+            for app in ("shop", "Shop")
+        ]
+        assert collections.adapter("sho", "Insects") is None
+        assert collections.adapter("../shop", "Insects") is None
+        assert collections.names() == []
+        assert (found, collections.names(app="shop"), collections.names(app="Shop")) == (
+            [["ours"], ["theirs"]],
+            ["Insects", "Other"],
+            ["Insects"],
+        )
 
-    assert play(work()) == ([["ours"], ["theirs"]], ["Insects", "Other"], ["Insects"])
 
-
-def test_only_what_has_changed_is_read_again(tmp_path, opened):
+async def test_only_what_has_changed_is_read_again(tmp_path, opened):
     folder = tmp_path / "notes"
     (folder / "deep").mkdir(parents=True)
     (folder / "a.md").write_text("# Bees\n\nBees dance.")
@@ -224,23 +219,20 @@ def test_only_what_has_changed_is_read_again(tmp_path, opened):
     def counts(done):
         return done.added, done.changed, done.unchanged, done.removed
 
-    async def work():
-        async with opened() as collections:
-            first = await collections.add(Insects, [folder])
-            again = await collections.add(Insects, [folder, folder / "a.md"])
-            (folder / "a.md").write_text("Bees dance no more.")
-            (folder / "deep" / "b.txt").unlink()
-            (folder / "d.txt").write_text("Moths fly.")
-            third = await collections.add(Insects, [folder])
-            small = await collections.add(Insects, [folder], chunking=Chunking(50, 0))
-            other = await collections.add(
-                Insects, [folder], metadata={"a": 1}, chunking=Chunking(50, 0)
-            )
-            found = await collections.search(Insects, "dance", min_relevance=0, filters={"a": 1})
-            sources = await collections.sources(Insects)
-            return [first, again, third, small, other], found[0].content, sources
-
-    done, found, sources = play(work())
+    async with opened() as collections:
+        first = await collections.add(Insects, [folder])
+        again = await collections.add(Insects, [folder, folder / "a.md"])
+        (folder / "a.md").write_text("Bees dance no more.")
+        (folder / "deep" / "b.txt").unlink()
+        (folder / "d.txt").write_text("Moths fly.")
+        third = await collections.add(Insects, [folder])
+        small = await collections.add(Insects, [folder], chunking=Chunking(50, 0))
+        other = await collections.add(
+            Insects, [folder], metadata={"a": 1}, chunking=Chunking(50, 0)
+        )
+        found = await collections.search(Insects, "dance", min_relevance=0, filters={"a": 1})
+        sources = await collections.sources(Insects)
+        done, found = [first, again, third, small, other], found[0].content
     assert [counts(it) for it in done] == [
         (2, 0, 0, 0),
         (0, 0, 2, 0),
@@ -253,34 +245,35 @@ def test_only_what_has_changed_is_read_again(tmp_path, opened):
     assert sources == ["notes/a.md", "notes/d.txt"]
 
 
-def test_only_files_that_are_gone_from_the_folder_are_removed(tmp_path, opened):
+async def test_only_files_that_are_gone_from_the_folder_are_removed(tmp_path, opened):
     folder, elsewhere = tmp_path / "work", tmp_path / "elsewhere"
     for it in (folder / "a", folder / "b", elsewhere):
         it.mkdir(parents=True)
     for file in (folder / "a" / "one.txt", folder / "b" / "two.log", elsewhere / "three.txt"):
         file.write_text(f"bees {file.name}")
-
-    async def work():
-        async with open_collections(folder, environment={"WEFT_EMBEDDINGS": "none"}) as collections:
-            await collections.add_texts(Insects, {"a": "bees of no file", "b/x.txt": "nor this"})
-            await collections.add(Insects, [folder / "a", folder / "b" / "two.log", elsewhere])
-            before = await collections.sources(Insects)
-            kept = (await collections.add(Insects, [folder, elsewhere])).removed
-            (elsewhere / "three.txt").rename(tmp_path / "three.txt")
-            inside = (await collections.add(Insects, [folder])).removed
-            other = (await collections.add(Insects, [elsewhere])).removed
-            (folder / "b" / "two.log").unlink()
-            gone = (await collections.add(Insects, [folder])).removed
-            return before, [kept, inside, other, gone], await collections.sources(Insects)
-
-    before, removed, after = play(work())
+    async with open_collections(folder, environment={"WEFT_EMBEDDINGS": "none"}) as collections:
+        await collections.add_texts(Insects, {"a": "bees of no file", "b/x.txt": "nor this"})
+        await collections.add(Insects, [folder / "a", folder / "b" / "two.log", elsewhere])
+        before = await collections.sources(Insects)
+        kept = (await collections.add(Insects, [folder, elsewhere])).removed
+        (elsewhere / "three.txt").rename(tmp_path / "three.txt")
+        inside = (await collections.add(Insects, [folder])).removed
+        other = (await collections.add(Insects, [elsewhere])).removed
+        (folder / "b" / "two.log").unlink()
+        gone = (await collections.add(Insects, [folder])).removed
+        removed, after = (
+            [kept, inside, other, gone],
+            await collections.sources(Insects),
+        )
     outside = str((elsewhere / "three.txt").resolve())
     assert before == sorted([outside, "a", "a/one.txt", "b/two.log", "b/x.txt"])
     assert removed == [0, 0, 1, 1]
     assert after == ["a", "a/one.txt", "b/x.txt"]
 
 
-def test_files_that_cannot_be_read_are_named_and_others_are_put(tmp_path, opened, monkeypatch):
+async def test_files_that_cannot_be_read_are_named_and_others_are_put(
+    tmp_path, opened, monkeypatch
+):
     (tmp_path / "good.unknown").write_text("Bees dance.")
     (tmp_path / "bad.txt").write_bytes(b"\xff")
     (tmp_path / "large.txt").write_text("too much")
@@ -288,13 +281,9 @@ def test_files_that_cannot_be_read_are_named_and_others_are_put(tmp_path, opened
     monkeypatch.setattr("weft.adapters.collections.ingest._MOST_BYTES", 11)
     names = ("good.unknown", "bad.txt", "empty.txt")
     (tmp_path / "long.txt").write_text("x" * 12)
-
-    async def work():
-        async with opened() as collections:
-            done = await collections.add(Insects, [tmp_path / it for it in (*names, "long.txt")])
-            return done, await collections.stats(Insects)
-
-    done, stats = play(work())
+    async with opened() as collections:
+        done = await collections.add(Insects, [tmp_path / it for it in (*names, "long.txt")])
+        stats = await collections.stats(Insects)
     assert done.failed == [
         ("bad.txt", "it is not text in UTF-8; convert it: iconv -f LATIN1 -t UTF-8 FILE"),
         ("long.txt", "it is larger than 0 MiB"),
@@ -321,37 +310,29 @@ def test_what_cannot_be_added(tmp_path, opened):
     assert not list(tmp_path.glob(".weft/collections/*/*.db"))
 
 
-def test_names_and_texts_that_are_no_unicode(tmp_path, opened):
+async def test_names_and_texts_that_are_no_unicode(tmp_path, opened):
     (tmp_path / os.fsdecode(b"bees-\xff.txt")).write_text("Bees dance.")
-
-    async def work():
-        async with opened() as collections:
-            await collections.add(Insects, [tmp_path])
-            for wrong in ({"a": "b\ud800"}, {"b\ud800": "a"}):
-                with pytest.raises(RetrievalError, match="characters that are none"):
-                    await collections.add_texts(Insects, wrong)
-            return await collections.sources(Insects)
-
-    assert play(work()) == ["bees-\ufffd.txt"]
+    async with opened() as collections:
+        await collections.add(Insects, [tmp_path])
+        for wrong in ({"a": "b\ud800"}, {"b\ud800": "a"}):
+            with pytest.raises(RetrievalError, match="characters that are none"):
+                await collections.add_texts(Insects, wrong)
+        assert (await collections.sources(Insects)) == ["bees-\ufffd.txt"]
 
 
-def test_progress_is_told(tmp_path, opened):
+async def test_progress_is_told(tmp_path, opened):
     for it in range(3):
         (tmp_path / f"{it}.txt").write_text("Bees dance. " * 40)
     told: list[Progress] = []
-
-    async def work():
-        async with opened() as collections:
-            await collections.add(Insects, [tmp_path], on_progress=told.append)
-
-    play(work())
+    async with opened() as collections:
+        await collections.add(Insects, [tmp_path], on_progress=told.append)
     assert told[-1].files == told[-1].of_files == 3
     assert told[-1].share == 1
     assert [it.share for it in told] == sorted(it.share for it in told)
     assert len({it.share for it in told}) > 1
 
 
-def test_a_folder_that_cannot_be_read_is_no_empty_folder(tmp_path, opened, monkeypatch):
+async def test_a_folder_that_cannot_be_read_is_no_empty_folder(tmp_path, opened, monkeypatch):
     folder = tmp_path / "docs"
     for name in ("open", "locked", ".hidden"):
         (folder / name).mkdir(parents=True)
@@ -363,94 +344,83 @@ def test_a_folder_that_cannot_be_read_is_no_empty_folder(tmp_path, opened, monke
             raise PermissionError(13, "Permission denied", str(path))
         return listed(path)
 
-    async def work():
-        async with opened() as collections:
-            await collections.add(Insects, [folder])
-            with monkeypatch.context() as patch:
-                patch.setattr(os, "scandir", scandir)
-                with pytest.raises(RetrievalError, match=r"locked cannot be read: Permission"):
-                    await collections.add(Insects, [folder])
-                done = await collections.add(Insects, [folder / "open"])
-            return done.unchanged, await collections.sources(Insects)
-
-    unchanged, sources = play(work())
+    async with opened() as collections:
+        await collections.add(Insects, [folder])
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "scandir", scandir)
+            with pytest.raises(RetrievalError, match=r"locked cannot be read: Permission"):
+                await collections.add(Insects, [folder])
+            done = await collections.add(Insects, [folder / "open"])
+        (unchanged, sources) = done.unchanged, await collections.sources(Insects)
     assert unchanged == 1
     assert sorted(sources) == ["docs/locked/bees.md", "docs/open/bees.md"]
 
 
-def test_sources_and_collections_are_removed(tmp_path, opened):
-    async def work():
-        async with opened() as collections:
-            await collections.add_texts(Insects, INSECTS)
-            await collections.search(Insects, "bees", min_relevance=0)
-            await collections.remove(Insects, ["bees"])
-            found = await collections.search(Insects, "bees flowers lamps", min_relevance=0)
-            with pytest.raises(RetrievalError, match="has no source beez") as raised:
-                await collections.remove(Insects, ["beez"])
-            assert raised.value.hint is not None
-            assert raised.value.hint.startswith("available: ants")
-            with pytest.raises(RetrievalError) as raised:
-                await collections.remove(Insects, ["ant"])
-            assert raised.value.hint == "did you mean ants?"
-            await collections.remove(Insects)
-            assert collections.adapter("local", "Insects") is None
-            return [it.source_id for it in found]
-
-    assert "bees" not in play(work())
+async def test_sources_and_collections_are_removed(tmp_path, opened):
+    async with opened() as collections:
+        await collections.add_texts(Insects, INSECTS)
+        await collections.search(Insects, "bees", min_relevance=0)
+        await collections.remove(Insects, ["bees"])
+        found = await collections.search(Insects, "bees flowers lamps", min_relevance=0)
+        with pytest.raises(RetrievalError, match="has no source beez") as raised:
+            await collections.remove(Insects, ["beez"])
+        assert raised.value.hint is not None
+        assert raised.value.hint.startswith("available: ants")
+        with pytest.raises(RetrievalError) as raised:
+            await collections.remove(Insects, ["ant"])
+        assert raised.value.hint == "did you mean ants?"
+        await collections.remove(Insects)
+        assert collections.adapter("local", "Insects") is None
+        assert "bees" not in ([it.source_id for it in found])
     assert list((tmp_path / ".weft" / "collections").glob("*/*")) == []
 
 
-def test_an_adapter_is_found_and_follows_what_others_do(tmp_path, opened):
-    async def work():
-        async with opened() as mine, opened() as theirs:
-            await theirs.add_texts(Insects, INSECTS)
-            adapter = mine.adapter("local", "Insects")
-            assert adapter is mine.adapter("local", "Insects")
-            before = await adapter.search("bees", min_relevance=0.1)
-            await theirs.add_texts(Insects, {"more": "bees bees bees"})
-            after = await adapter.search("bees", min_relevance=0.1)
-            await theirs.remove(Insects)
-            with pytest.raises(RetrievalError, match="no collection"):
-                await adapter.search("bees")
-            await theirs.add_texts(Insects, {"new": "bees again"})
-            anew = await adapter.search("bees", min_relevance=0.1)
-            return [[it.source_id for it in found] for found in (before, after, anew)]
+async def test_an_adapter_is_found_and_follows_what_others_do(tmp_path, opened):
+    async with opened() as mine, opened() as theirs:
+        await theirs.add_texts(Insects, INSECTS)
+        adapter = mine.adapter("local", "Insects")
+        assert adapter is mine.adapter("local", "Insects")
+        before = await adapter.search("bees", min_relevance=0.1)
+        await theirs.add_texts(Insects, {"more": "bees bees bees"})
+        after = await adapter.search("bees", min_relevance=0.1)
+        await theirs.remove(Insects)
+        with pytest.raises(RetrievalError, match="no collection"):
+            await adapter.search("bees")
+        await theirs.add_texts(Insects, {"new": "bees again"})
+        anew = await adapter.search("bees", min_relevance=0.1)
+        assert ([[it.source_id for it in found] for found in (before, after, anew)]) == [
+            ["bees"],
+            ["more", "bees"],
+            ["new"],
+        ]
 
-    assert play(work()) == [["bees"], ["more", "bees"], ["new"]]
 
-
-def test_a_name_is_found_though_its_vector_is_not_near(tmp_path):
+async def test_a_name_is_found_though_its_vector_is_not_near(tmp_path):
     texts = {f"s{it}": f"about {it} bees and their flowers" for it in range(60)}
-
-    async def work():
-        async with by_words(tmp_path, dimensions=8) as collections:
-            await collections.add_texts(Insects, {**texts, "form": "receipts go with form T-17"})
-            return await collections.search(Insects, "which form is T-17", min_relevance=0)
-
-    assert play(work())[0].source_id == "form"
+    async with by_words(tmp_path, dimensions=8) as collections:
+        await collections.add_texts(Insects, {**texts, "form": "receipts go with form T-17"})
+        assert (await collections.search(Insects, "which form is T-17", min_relevance=0))[
+            0
+        ].source_id == "form"
 
 
-def test_words_that_are_everywhere_and_words_that_are_forgotten(tmp_path, monkeypatch):
+async def test_words_that_are_everywhere_and_words_that_are_forgotten(tmp_path, monkeypatch):
     monkeypatch.setattr("weft.adapters.collections.vectors._FEW_PASSAGES", 2)
     monkeypatch.setattr("weft.adapters.collections.vectors._MOST_PLACES", 0.1)
     monkeypatch.setattr("weft.adapters.collections.vectors._MOST_FILTERS", 1)
-
-    async def work():
-        async with by_words(tmp_path) as collections:
-            texts = {f"s{it}": f"bees w{it} v{it // 2}" for it in range(30)}
-            await collections.add_texts(Insects, texts)
-            found = [
-                (await collections.search(Insects, f"bees w{it} v{it // 2}", min_relevance=0.9))[0]
-                for it in range(30)
-            ]
-            for source in ("s1", "s2", "s1"):
-                [one] = await collections.search(
-                    Insects, "bees", min_relevance=0, filters={"source": source}
-                )
-                assert one.source_id == source
-            return [it.source_id for it in found]
-
-    assert play(work()) == [f"s{it}" for it in range(30)]
+    async with by_words(tmp_path) as collections:
+        texts = {f"s{it}": f"bees w{it} v{it // 2}" for it in range(30)}
+        await collections.add_texts(Insects, texts)
+        found = [
+            (await collections.search(Insects, f"bees w{it} v{it // 2}", min_relevance=0.9))[0]
+            for it in range(30)
+        ]
+        for source in ("s1", "s2", "s1"):
+            [one] = await collections.search(
+                Insects, "bees", min_relevance=0, filters={"source": source}
+            )
+            assert one.source_id == source
+        assert ([it.source_id for it in found]) == [f"s{it}" for it in range(30)]
 
 
 def test_another_model_needs_new_vectors(tmp_path):
@@ -490,38 +460,32 @@ def test_another_model_needs_new_vectors(tmp_path):
     assert play(without())[0].score == 1
 
 
-def test_while_something_is_not_embedded_search_is_by_keywords(tmp_path):
-    async def work():
-        async with by_words(tmp_path) as collections:
-            await collections.add_texts(Insects, INSECTS)
-            assert await collections.compares_meanings(Insects)
-        async with by_keywords(tmp_path) as collections:
-            await collections.add_texts(Insects, {"wasps": "Wasps sting."})
-        async with by_words(tmp_path) as collections:
-            assert not await collections.compares_meanings(Insects)
-            [found] = await collections.search(Insects, "wasps")
-            assert (found.source_id, found.score) == ("wasps", 1)
-            assert (await collections.add(Insects)).embedded == 1
-            return await collections.compares_meanings(Insects)
-
-    assert play(work())
+async def test_while_something_is_not_embedded_search_is_by_keywords(tmp_path):
+    async with by_words(tmp_path) as collections:
+        await collections.add_texts(Insects, INSECTS)
+        assert await collections.compares_meanings(Insects)
+    async with by_keywords(tmp_path) as collections:
+        await collections.add_texts(Insects, {"wasps": "Wasps sting."})
+    async with by_words(tmp_path) as collections:
+        assert not await collections.compares_meanings(Insects)
+        [found] = await collections.search(Insects, "wasps")
+        assert (found.source_id, found.score) == ("wasps", 1)
+        assert (await collections.add(Insects)).embedded == 1
+        assert await collections.compares_meanings(Insects)
 
 
-def test_another_model_of_the_same_name_is_refused(tmp_path):
-    async def work():
-        async with by_words(tmp_path) as collections:
-            await collections.add_texts(Insects, INSECTS)
-        async with by_words(tmp_path, dimensions=32) as collections:
-            for again in (
-                collections.search(Insects, "bees"),
-                collections.add_texts(Insects, {"wasps": "Wasps sting."}),
-            ):
-                with pytest.raises(RetrievalError, match="vectors of 32 numbers") as raised:
-                    await again
-                assert "weft collection delete Insects" in str(raised.value.hint)
-            return await collections.sources(Insects)
-
-    assert play(work()) == sorted(INSECTS)
+async def test_another_model_of_the_same_name_is_refused(tmp_path):
+    async with by_words(tmp_path) as collections:
+        await collections.add_texts(Insects, INSECTS)
+    async with by_words(tmp_path, dimensions=32) as collections:
+        for again in (
+            collections.search(Insects, "bees"),
+            collections.add_texts(Insects, {"wasps": "Wasps sting."}),
+        ):
+            with pytest.raises(RetrievalError, match="vectors of 32 numbers") as raised:
+                await again
+            assert "weft collection delete Insects" in str(raised.value.hint)
+        assert (await collections.sources(Insects)) == sorted(INSECTS)
 
 
 class Failing(WordEmbedder):
@@ -533,22 +497,24 @@ class Failing(WordEmbedder):
         return await super().embed(texts)
 
 
-def test_what_was_there_stays_when_the_embedder_is_down(tmp_path):
-    async def work():
-        async with open_collections(tmp_path, environment={}, embedder=Failing()) as collections:
-            await collections.add_texts(Insects, INSECTS)
-            more = {f"s{it}": f"wasps {it}" for it in range(200)}
-            with pytest.raises(RetrievalError, match="down"):
-                await collections.add_texts(Insects, {**more, "bees": "no bees"})
-        async with by_words(tmp_path) as collections:
-            half = await collections.sources(Insects)
-            [best, *_] = await collections.search(Insects, "bees flowers", min_relevance=0.1)
-            assert best.source_id == "bees"
-            done = await collections.add_texts(Insects, {**more, "bees": "no bees"})
-            stats = await collections.stats(Insects)
-            return len(half) < 203, done.added + done.unchanged, stats.sources, stats.vectors
-
-    assert play(work()) == (True, 200, 203, 203)
+async def test_what_was_there_stays_when_the_embedder_is_down(tmp_path):
+    async with open_collections(tmp_path, environment={}, embedder=Failing()) as collections:
+        await collections.add_texts(Insects, INSECTS)
+        more = {f"s{it}": f"wasps {it}" for it in range(200)}
+        with pytest.raises(RetrievalError, match="down"):
+            await collections.add_texts(Insects, {**more, "bees": "no bees"})
+    async with by_words(tmp_path) as collections:
+        half = await collections.sources(Insects)
+        [best, *_] = await collections.search(Insects, "bees flowers", min_relevance=0.1)
+        assert best.source_id == "bees"
+        done = await collections.add_texts(Insects, {**more, "bees": "no bees"})
+        stats = await collections.stats(Insects)
+        assert (len(half) < 203, done.added + done.unchanged, stats.sources, stats.vectors) == (
+            True,
+            200,
+            203,
+            203,
+        )
 
 
 # What can happen to the file of vectors, which is made of what the database has.
@@ -602,20 +568,16 @@ def test_a_damaged_file_of_vectors_is_made_anew(tmp_path, damage):
     assert play(search()) == ["bees", "wasps"]
 
 
-def test_vectors_of_passages_that_are_gone_are_left_out_and_then_dropped(tmp_path):
-    async def work():
-        async with by_words(tmp_path) as collections:
-            texts = {f"s{it}": f"bees {it}" for it in range(40)}
-            await collections.add_texts(Insects, texts)
-            sizes = []
-            for gone in range(12):
-                found = await collections.search(Insects, "bees", top_k=50, min_relevance=0)
-                assert {it.source_id for it in found} == {f"s{it}" for it in range(gone, 40)}
-                sizes.append(only(tmp_path, ".vectors").stat().st_size)
-                await collections.remove(Insects, [f"s{gone}"])
-            return sizes
-
-    sizes = play(work())
+async def test_vectors_of_passages_that_are_gone_are_left_out_and_then_dropped(tmp_path):
+    async with by_words(tmp_path) as collections:
+        texts = {f"s{it}": f"bees {it}" for it in range(40)}
+        await collections.add_texts(Insects, texts)
+        sizes = []
+        for gone in range(12):
+            found = await collections.search(Insects, "bees", top_k=50, min_relevance=0)
+            assert {it.source_id for it in found} == {f"s{it}" for it in range(gone, 40)}
+            sizes.append(only(tmp_path, ".vectors").stat().st_size)
+            await collections.remove(Insects, [f"s{gone}"])
     assert len(set(sizes)) == 2
     assert sizes[-1] < sizes[0]
 
@@ -666,21 +628,17 @@ def test_a_folder_that_cannot_be_written(tmp_path, opened):
     assert raised.value.hint == "check its folder and the disk"
 
 
-def test_a_collection_that_another_process_writes_to(tmp_path, opened, monkeypatch):
+async def test_a_collection_that_another_process_writes_to(tmp_path, opened, monkeypatch):
     monkeypatch.setattr("weft.adapters.collections.file._BUSY_SECONDS", 0.05)
-
-    async def work():
-        async with opened() as collections:
-            await collections.add_texts(Insects, INSECTS)
-            with sqlite3.connect(only(tmp_path, ".db"), isolation_level=None) as other:
-                other.execute("BEGIN IMMEDIATE")
-                with pytest.raises(RetrievalError, match="another process is writing") as raised:
-                    await collections.add_texts(Insects, {"more": "more"})
-            other.close()
-            await collections.add_texts(Insects, {"more": "more"})
-            return raised.value.retryable, len(await collections.sources(Insects))
-
-    assert play(work()) == (True, 4)
+    async with opened() as collections:
+        await collections.add_texts(Insects, INSECTS)
+        with sqlite3.connect(only(tmp_path, ".db"), isolation_level=None) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(RetrievalError, match="another process is writing") as raised:
+                await collections.add_texts(Insects, {"more": "more"})
+        other.close()
+        await collections.add_texts(Insects, {"more": "more"})
+        assert (raised.value.retryable, len(await collections.sources(Insects))) == (True, 4)
 
 
 class Given:
@@ -838,27 +796,23 @@ def test_an_adapter_of_a_tenant_that_counts_as_false_is_that_of_the_tenant():
     assert registry.adapter("local", "Insects") is others
 
 
-def test_hosts_of_a_workspace_search_its_collections(tmp_path):
+async def test_hosts_of_a_workspace_search_its_collections(tmp_path):
     library = InMemoryVectorAdapter[Insects]()
     library.seed(("Given.", 1.0))
-
-    async def work():
-        async with by_keywords(tmp_path) as collections:
-            await collections.add_texts(Insects, INSECTS, app="shop")
-        outside = open_outside(
-            tmp_path, {"WEFT_EMBEDDINGS": "none"}, SystemClock(), {"Library": library}
-        )
-        assert outside.retrievers is not None
-        kept = outside.retrievers.adapter("shop", "Insects")
-        given = outside.retrievers.adapter("shop", "Library")
-        assert outside.retrievers.adapter("local", "Insects") is None
-        assert kept is not None
-        assert given is not None
-        found = [(await it.search("bees"))[0].content for it in (kept, given)]
-        await outside.close()
-        return found
-
-    assert play(work()) == [INSECTS["bees"], "Given."]
+    async with by_keywords(tmp_path) as collections:
+        await collections.add_texts(Insects, INSECTS, app="shop")
+    outside = open_outside(
+        tmp_path, {"WEFT_EMBEDDINGS": "none"}, SystemClock(), {"Library": library}
+    )
+    assert outside.retrievers is not None
+    kept = outside.retrievers.adapter("shop", "Insects")
+    given = outside.retrievers.adapter("shop", "Library")
+    assert outside.retrievers.adapter("local", "Insects") is None
+    assert kept is not None
+    assert given is not None
+    found = [(await it.search("bees"))[0].content for it in (kept, given)]
+    await outside.close()
+    assert found == [INSECTS["bees"], "Given."]
 
 
 def test_a_wrong_setting_is_told_to_who_searches(tmp_path):

@@ -181,18 +181,13 @@ def test_embeddings_that_fail_end_the_run_explained(error):
     )
 
 
-def test_without_embeddings_no_run_begins():
-    async def scenario():
-        async with host_for(routed(TO_B), Speaker()) as host:
-            with pytest.raises(
-                SetupError, match="a handoff of A is of the type nearest"
-            ) as refused:
-                await host.start("W", scope=ADA, message="refund")
-            assert "weft embeddings install" in refused.value.hint
-            assert "WEFT_EMBEDDINGS" in refused.value.hint
-            assert await host.runs(scope=ADA) == []
-
-    asyncio.run(scenario())
+async def test_without_embeddings_no_run_begins():
+    async with host_for(routed(TO_B), Speaker()) as host:
+        with pytest.raises(SetupError, match="a handoff of A is of the type nearest") as refused:
+            await host.start("W", scope=ADA, message="refund")
+        assert "weft embeddings install" in refused.value.hint
+        assert "WEFT_EMBEDDINGS" in refused.value.hint
+        assert await host.runs(scope=ADA) == []
 
 
 class Hanging(WordEmbedder):
@@ -207,27 +202,24 @@ class Hanging(WordEmbedder):
         await asyncio.Event().wait()
 
 
-def test_a_run_goes_on_only_where_there_are_embeddings():
-    async def scenario():
-        spec, journal = routed(TO_B), Kept()
-        embedder = Hanging()
-        hanging = ExternalPorts(embedder=embedder)
-        async with host_for(spec, Speaker(), journal=journal, outside=hanging) as host:
-            run = await host.start("W", scope=ADA, message="refund of an order")
-            await embedder.asked.wait()
-        async with host_for(spec, Speaker(), journal=journal) as host:
-            with pytest.raises(SetupError):
-                await host.resume(run, scope=ADA)
-            await host.recover()
-            with pytest.raises(RunError, match="weft embeddings install"):
-                await host.settled(run, scope=ADA)
-        with_words = ExternalPorts(embedder=WordEmbedder())
-        async with host_for(spec, Speaker(), journal=journal, outside=with_words) as host:
-            await host.resume(run, scope=ADA, take_over=True)
+async def test_a_run_goes_on_only_where_there_are_embeddings():
+    spec, journal = routed(TO_B), Kept()
+    embedder = Hanging()
+    hanging = ExternalPorts(embedder=embedder)
+    async with host_for(spec, Speaker(), journal=journal, outside=hanging) as host:
+        run = await host.start("W", scope=ADA, message="refund of an order")
+        await embedder.asked.wait()
+    async with host_for(spec, Speaker(), journal=journal) as host:
+        with pytest.raises(SetupError):
+            await host.resume(run, scope=ADA)
+        await host.recover()
+        with pytest.raises(RunError, match="weft embeddings install"):
             await host.settled(run, scope=ADA)
-            return await read(host, run)
-
-    run = asyncio.run(asyncio.wait_for(scenario(), 20))
+    with_words = ExternalPorts(embedder=WordEmbedder())
+    async with host_for(spec, Speaker(), journal=journal, outside=with_words) as host:
+        await host.resume(run, scope=ADA, take_over=True)
+        await host.settled(run, scope=ADA)
+        run = await read(host, run)
     assert [it.target for it in of(run, HandedOff) if it.source == "A"] == ["B"]
 
 

@@ -60,90 +60,71 @@ def test_a_script_gives_the_values_a_run_starts_with(workspace):
     assert state.variables["said_goodbye"] is True
 
 
-def test_runs_are_kept_in_the_workspace_and_found_again(workspace):
-    async def scenario():
-        async with await open_host(workspace) as host:
-            run = await host.start("HelloWorld", scope=LOCAL, message="hi")
-            await host.settled(run, scope=LOCAL)
-        assert (workspace / ".weft" / ".gitignore").read_text() == "*\n"
-        async with await open_host(workspace) as host:
-            assert [row.run for row in await host.runs(scope=LOCAL)] == [run]
-            return await host.state(run, scope=LOCAL)
-
-    assert play(scenario).workflow == "HelloWorld"
+async def test_runs_are_kept_in_the_workspace_and_found_again(workspace):
+    async with await open_host(workspace) as host:
+        run = await host.start("HelloWorld", scope=LOCAL, message="hi")
+        await host.settled(run, scope=LOCAL)
+    assert (workspace / ".weft" / ".gitignore").read_text() == "*\n"
+    async with await open_host(workspace) as host:
+        assert [row.run for row in await host.runs(scope=LOCAL)] == [run]
+        assert (await host.state(run, scope=LOCAL)).workflow == "HelloWorld"
 
 
-def test_a_package_that_changed_is_read_again_and_old_runs_keep_theirs(workspace):
+async def test_a_package_that_changed_is_read_again_and_old_runs_keep_theirs(workspace):
     prompt = next((workspace / "workflows" / "HelloWorld").glob("agents.*"))
-
-    async def scenario():
-        async with await open_host(workspace, journal=":memory:") as host:
-            first = await host.start("HelloWorld", scope=LOCAL, message="hi")
-            same = await host.start("HelloWorld", scope=LOCAL, message="hi")
-            text = prompt.read_text(encoding="utf-8")
-            prompt.write_text(text.replace('content": "', 'content": "Now: ', 1), encoding="utf-8")
-            changed = await host.start("HelloWorld", scope=LOCAL, message="hi")
-            return [(await host.workflow(it, scope=LOCAL)).digest for it in (first, same, changed)]
-
-    first, same, changed = play(scenario)
+    async with await open_host(workspace, journal=":memory:") as host:
+        first = await host.start("HelloWorld", scope=LOCAL, message="hi")
+        same = await host.start("HelloWorld", scope=LOCAL, message="hi")
+        text = prompt.read_text(encoding="utf-8")
+        prompt.write_text(text.replace('content": "', 'content": "Now: ', 1), encoding="utf-8")
+        changed = await host.start("HelloWorld", scope=LOCAL, message="hi")
+        (first, same, changed) = [
+            (await host.workflow(it, scope=LOCAL)).digest for it in (first, same, changed)
+        ]
     assert first == same
     assert changed != first
 
 
-def test_a_package_with_errors_does_not_start(workspace):
+async def test_a_package_with_errors_does_not_start(workspace):
     folder = workspace / "workflows" / "HelloWorld"
     (folder / "handoffs.json").write_text('{"handoff_rules": [{"source_agent": "Nobody"}]}')
-
-    async def scenario():
-        async with await open_host(workspace, journal=":memory:") as host:
-            with pytest.raises(UsageError, match="no package HeloWorld") as missing:
-                await host.start("HeloWorld", scope=LOCAL)
-            assert missing.value.hint == "did you mean HelloWorld?"
-            with pytest.raises(CheckFailed, match="cannot run") as failed:
-                await host.start("HelloWorld", scope=LOCAL)
-            assert failed.value.findings
-            return await host.runs(scope=LOCAL)
-
-    assert play(scenario) == []
+    async with await open_host(workspace, journal=":memory:") as host:
+        with pytest.raises(UsageError, match="no package HeloWorld") as missing:
+            await host.start("HeloWorld", scope=LOCAL)
+        assert missing.value.hint == "did you mean HelloWorld?"
+        with pytest.raises(CheckFailed, match="cannot run") as failed:
+            await host.start("HelloWorld", scope=LOCAL)
+        assert failed.value.findings
+        assert (await host.runs(scope=LOCAL)) == []
 
 
-def test_code_that_cannot_be_imported_is_named(workspace):
+async def test_code_that_cannot_be_imported_is_named(workspace):
     folder = workspace / "workflows" / "CustomerSupportRouter" / "tools"
     tool = min(folder.glob("*.py"))
     tool.write_text("import no_such_module\n" + tool.read_text(encoding="utf-8"), encoding="utf-8")
-
-    async def scenario():
-        async with await open_host(workspace, journal=":memory:") as host:
-            with pytest.raises(LinkError, match="no_such_module"):
-                await host.start("CustomerSupportRouter", scope=LOCAL)
-
-    play(scenario)
+    async with await open_host(workspace, journal=":memory:") as host:
+        with pytest.raises(LinkError, match="no_such_module"):
+            await host.start("CustomerSupportRouter", scope=LOCAL)
 
 
-def test_a_model_that_is_not_there_is_named_before_the_run_begins(workspace):
-    async def scenario():
-        async with await open_host(workspace, journal=":memory:", environment={}) as host:
-            for model, said in (
-                ("openai:gpt-9", "needs a key"),
-                ("nowhere:x", "no model provider"),
-                ("replay", "replay needs a run"),
-                ("you", "nobody is there to answer"),
-            ):
-                with pytest.raises(UsageError, match=said):
-                    await host.start("HelloWorld", scope=LOCAL, model=model)
-            return await host.runs(scope=LOCAL)
-
-    assert play(scenario) == []
+async def test_a_model_that_is_not_there_is_named_before_the_run_begins(workspace):
+    async with await open_host(workspace, journal=":memory:", environment={}) as host:
+        for model, said in (
+            ("openai:gpt-9", "needs a key"),
+            ("nowhere:x", "no model provider"),
+            ("replay", "replay needs a run"),
+            ("you", "nobody is there to answer"),
+        ):
+            with pytest.raises(UsageError, match=said):
+                await host.start("HelloWorld", scope=LOCAL, model=model)
+        assert (await host.runs(scope=LOCAL)) == []
 
 
-def test_the_environment_names_the_model_where_nobody_does(workspace):
-    async def scenario():
-        settings = {"WEFT_MODEL": "nowhere:x"}
-        async with await open_host(workspace, journal=":memory:", environment=settings) as host:
-            with pytest.raises(UsageError, match="no model provider nowhere"):
-                await host.start("HelloWorld", scope=LOCAL, message="hi")
-
-    play(scenario)
+async def test_the_environment_names_the_model_where_nobody_does(workspace):
+    settings = {"WEFT_MODEL": "nowhere:x"}
+    async with await open_host(workspace, journal=":memory:", environment=settings) as host:
+        with pytest.raises(UsageError, match="no model provider nowhere"):
+            await host.start("HelloWorld", scope=LOCAL, message="hi")
 
 
 def test_a_person_answers_for_the_model(workspace):
@@ -159,49 +140,35 @@ def test_a_person_answers_for_the_model(workspace):
     assert list(play(scenario).messages)[-1].text.startswith("I am ")
 
 
-def test_a_run_is_replayed_from_another(workspace):
-    async def scenario():
-        async with await open_host(workspace, journal=":memory:") as host:
-            first = await host.start("HelloWorld", scope=LOCAL, message="hi")
-            await host.settled(first, scope=LOCAL)
-            again = await host.start(
-                "HelloWorld", scope=LOCAL, message="hi", model=f"replay:{first}"
-            )
-            await host.settled(again, scope=LOCAL)
-            other = await host.start(
-                "HelloWorld", scope=LOCAL, message="ho", model=f"replay:{first}"
-            )
-            row = await host.settled(other, scope=LOCAL)
-            states = [await host.state(it, scope=LOCAL) for it in (first, again)]
-            return row, [[it.text for it in state.messages] for state in states]
-
-    row, (first, again) = play(scenario)
+async def test_a_run_is_replayed_from_another(workspace):
+    async with await open_host(workspace, journal=":memory:") as host:
+        first = await host.start("HelloWorld", scope=LOCAL, message="hi")
+        await host.settled(first, scope=LOCAL)
+        again = await host.start("HelloWorld", scope=LOCAL, message="hi", model=f"replay:{first}")
+        await host.settled(again, scope=LOCAL)
+        other = await host.start("HelloWorld", scope=LOCAL, message="ho", model=f"replay:{first}")
+        row = await host.settled(other, scope=LOCAL)
+        states = [await host.state(it, scope=LOCAL) for it in (first, again)]
+        first, again = [[it.text for it in state.messages] for state in states]
     assert first == again
     assert row.outcome == "failed"
-    assert "what is sent differs" in row.reason
+    assert "the request differs" in row.reason
 
 
-def test_a_workspace_that_cannot_be_written_is_explained(tmp_path):
+async def test_a_workspace_that_cannot_be_written_is_explained(tmp_path):
     (tmp_path / ".weft").write_text("a file, not a folder")
-
-    async def scenario():
-        with pytest.raises(StoreError, match="runs cannot be kept in"):
-            await open_host(tmp_path)
-
-    play(scenario)
+    with pytest.raises(StoreError, match="runs cannot be kept in"):
+        await open_host(tmp_path)
 
 
-def test_a_journal_of_ones_own_is_used(workspace, tmp_path):
-    async def scenario():
-        path = tmp_path / "mine.db"
-        async with await open_host(workspace, journal=path, durability="normal") as host:
-            await host.start("HelloWorld", scope=LOCAL, message="hi")
-        journal = await SqliteJournal.open(path)
-        rows = await journal.runs(LOCAL)
-        await journal.close()
-        return rows
-
-    assert len(play(scenario)) == 1
+async def test_a_journal_of_ones_own_is_used(workspace, tmp_path):
+    path = tmp_path / "mine.db"
+    async with await open_host(workspace, journal=path, durability="normal") as host:
+        await host.start("HelloWorld", scope=LOCAL, message="hi")
+    journal = await SqliteJournal.open(path)
+    rows = await journal.runs(LOCAL)
+    await journal.close()
+    assert len(rows) == 1
 
 
 @pytest.mark.parametrize(
@@ -219,12 +186,9 @@ def test_a_journal_of_ones_own_is_used(workspace, tmp_path):
         ("WEFT_FALLBACK_MODEL", "you=sample,you=sample", "names two fallbacks for you"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(workspace, name, text, said):
-    async def scenario():
-        with pytest.raises(UsageError, match=f"{name} {said}"):
-            await open_host(workspace, journal=":memory:", environment={name: text})
-
-    play(scenario)
+async def test_settings_that_make_no_sense_are_refused(workspace, name, text, said):
+    with pytest.raises(UsageError, match=f"{name} {said}"):
+        await open_host(workspace, journal=":memory:", environment={name: text})
 
 
 def test_what_an_operator_sets_holds(workspace):
@@ -331,25 +295,22 @@ def test_a_fallback_that_cannot_be_is_refused(workspace):
     assert fault.value.hint == "write PROVIDER:MODEL=OTHER in WEFT_FALLBACK_MODEL"
 
 
-def test_a_waiting_run_is_not_touched_where_its_model_is_missing(workspace):
-    async def scenario():
-        key = {"OPENAI_API_KEY": "sk-x"}
-        async with await open_host(workspace, environment=key) as host:
-            run = await host.start("HelloWorld", scope=LOCAL, model="openai:gpt-9")
-            assert (await host.settled(run, scope=LOCAL)).status == "waiting"
-        async with await open_host(workspace, environment={}) as host:
-            (request,) = await host.requests(scope=LOCAL, run=run)
-            for attempt in (
-                host.deliver(run, Answer(request.id, "hi"), scope=LOCAL),
-                host.resume(run, scope=LOCAL),
-            ):
-                with pytest.raises(SetupError, match="needs a key"):
-                    await attempt
-            assert (await host.run(run, scope=LOCAL)).status == "waiting"
-            await host.deliver(run, Stop(), scope=LOCAL)
-            return await host.settled(run, scope=LOCAL)
-
-    assert play(scenario).outcome == "cancelled"
+async def test_a_waiting_run_is_not_touched_where_its_model_is_missing(workspace):
+    key = {"OPENAI_API_KEY": "sk-x"}
+    async with await open_host(workspace, environment=key) as host:
+        run = await host.start("HelloWorld", scope=LOCAL, model="openai:gpt-9")
+        assert (await host.settled(run, scope=LOCAL)).status == "waiting"
+    async with await open_host(workspace, environment={}) as host:
+        (request,) = await host.requests(scope=LOCAL, run=run)
+        for attempt in (
+            host.deliver(run, Answer(request.id, "hi"), scope=LOCAL),
+            host.resume(run, scope=LOCAL),
+        ):
+            with pytest.raises(SetupError, match="needs a key"):
+                await attempt
+        assert (await host.run(run, scope=LOCAL)).status == "waiting"
+        await host.deliver(run, Stop(), scope=LOCAL)
+        assert (await host.settled(run, scope=LOCAL)).outcome == "cancelled"
 
 
 def test_a_script_is_told_what_it_cannot_do(workspace):
@@ -358,11 +319,10 @@ def test_a_script_is_told_what_it_cannot_do(workspace):
     with pytest.raises(UsageError, match="nobody is there to answer for the model you"):
         weft.run("HelloWorld", "hi", workspace=workspace, journal=":memory:", model="you")
 
-    async def scenario():
-        with pytest.raises(UsageError, match="an event loop is running already"):
-            weft.run("HelloWorld", "hi", workspace=workspace, journal=":memory:")
 
-    play(scenario)
+async def test_script_runner_is_refused_in_an_event_loop(workspace):
+    with pytest.raises(UsageError, match="an event loop is running already"):
+        weft.run("HelloWorld", "hi", workspace=workspace, journal=":memory:")
 
 
 @pytest.mark.parametrize("journal", [None, ":memory:"])

@@ -255,22 +255,19 @@ def test_a_server_that_is_not_there():
     with_store(url, story, connect_seconds=0.2)
 
 
-def test_a_server_that_does_not_answer():
-    async def story():
-        async def silent(reader, writer):
-            await reader.read()
-            writer.close()
+async def test_a_server_that_does_not_answer():
+    async def silent(reader, writer):
+        await reader.read()
+        writer.close()
 
-        server = await asyncio.start_server(silent, "127.0.0.1", 0)
-        port = server.sockets[0].getsockname()[1]
-        store = MongoDocuments(f"mongodb://127.0.0.1:{port}", connect_seconds=5, answer_seconds=0.2)
-        with pytest.raises(StoreError, match=r"no answer within 0\.2 seconds") as caught:
-            await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 1})
-        assert (caught.value.retryable, caught.value.uncertain) == (True, True)
-        await store.close()
-        server.close()
-
-    asyncio.run(story())
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    store = MongoDocuments(f"mongodb://127.0.0.1:{port}", connect_seconds=5, answer_seconds=0.2)
+    with pytest.raises(StoreError, match=r"no answer within 0\.2 seconds") as caught:
+        await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 1})
+    assert (caught.value.retryable, caught.value.uncertain) == (True, True)
+    await store.close()
+    server.close()
 
 
 @pytest.mark.parametrize(

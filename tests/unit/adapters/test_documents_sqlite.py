@@ -116,19 +116,15 @@ def test_what_sql_cannot_narrow_is_looked_at_one_by_one(query):
     assert search(query) == Search()
 
 
-def test_no_more_fields_are_indexed_than_make_sense(tmp_path, monkeypatch):
+async def test_no_more_fields_are_indexed_than_make_sense(tmp_path, monkeypatch):
     monkeypatch.setattr(sqlite, "MOST_INDEXES", 3)
     monkeypatch.setattr(sqlite_rows, "MOST_INDEXES", 3)
-
-    async def story():
-        for first in range(2):
-            store = await SqliteDocuments.open(tmp_path / "documents.db")
-            for number in range(first, first + 5):
-                await store.put(SHOP, ORDERS, {f"f{number}": number}, {"seen": True})
-                assert await store.find(SHOP, ORDERS, {f"f{number}": number}) is not None
-            await store.close()
-
-    asyncio.run(story())
+    for first in range(2):
+        store = await SqliteDocuments.open(tmp_path / "documents.db")
+        for number in range(first, first + 5):
+            await store.put(SHOP, ORDERS, {f"f{number}": number}, {"seen": True})
+            assert await store.find(SHOP, ORDERS, {f"f{number}": number}) is not None
+        await store.close()
     with closing(sqlite3.connect(tmp_path / "documents.db")) as connection:
         rows = connection.execute("SELECT name FROM sqlite_master WHERE name LIKE 'field%'")
         assert {name for (name,) in rows} == {index_name(f"f{it}") for it in range(3)}
@@ -143,52 +139,45 @@ def test_the_file_is_private(tmp_path):
     assert stat.S_IMODE((tmp_path / "documents.db").stat().st_mode) == 0o600
 
 
-def test_old_changes_are_forgotten_and_that_is_said(monkeypatch):
+async def test_old_changes_are_forgotten_and_that_is_said(monkeypatch):
     monkeypatch.setattr(sqlite_rows, "MOST_CHANGES", 20)
     monkeypatch.setattr(sqlite_rows, "PRUNE_EVERY", 10)
-
-    async def story():
-        store = await SqliteDocuments.open(":memory:")
-        bank, quiet = Scope("bank"), Collection("Quiet")
-        await store.put(bank, ORDERS, {"_id": "theirs"}, {"n": 1})
-        slow = store.watch(SHOP, ORDERS, after="1")
-        for number in range(49):
-            await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": number})
-            if number == 0:
-                assert (await anext(slow)).position == "2"
-        for position in ("1", "29", "51", "900"):
-            with pytest.raises(StoreError, match=r"the last 20 changes are kept; read the coll"):
-                await anext(store.watch(SHOP, ORDERS, after=position))
-        with pytest.raises(StoreError, match="nothing to go on from at position 2"):
-            await anext(slow)
-        changes = store.watch(SHOP, ORDERS, after="30")
-        positions = [(await anext(changes)).position for _ in range(20)]
-        assert positions == [str(it) for it in range(31, 51)]
-        await changes.aclose()
-        # Nothing of these was forgotten.
-        assert (await anext(store.watch(bank, ORDERS, after="0"))).key == "theirs"
-        await store.put(SHOP, quiet, {"_id": "b"}, {"n": 1})
-        assert (await anext(store.watch(SHOP, quiet, after="1"))).key == "b"
-        await store.close()
-
-    asyncio.run(story())
+    store = await SqliteDocuments.open(":memory:")
+    bank, quiet = Scope("bank"), Collection("Quiet")
+    await store.put(bank, ORDERS, {"_id": "theirs"}, {"n": 1})
+    slow = store.watch(SHOP, ORDERS, after="1")
+    for number in range(49):
+        await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": number})
+        if number == 0:
+            assert (await anext(slow)).position == "2"
+    for position in ("1", "29", "51", "900"):
+        with pytest.raises(StoreError, match=r"the last 20 changes are kept; read the coll"):
+            await anext(store.watch(SHOP, ORDERS, after=position))
+    with pytest.raises(StoreError, match="nothing to go on from at position 2"):
+        await anext(slow)
+    changes = store.watch(SHOP, ORDERS, after="30")
+    positions = [(await anext(changes)).position for _ in range(20)]
+    assert positions == [str(it) for it in range(31, 51)]
+    await changes.aclose()
+    # Nothing of these was forgotten.
+    assert (await anext(store.watch(bank, ORDERS, after="0"))).key == "theirs"
+    await store.put(SHOP, quiet, {"_id": "b"}, {"n": 1})
+    assert (await anext(store.watch(SHOP, quiet, after="1"))).key == "b"
+    await store.close()
 
 
-def test_what_was_written_and_is_gone_is_not_told():
-    async def story():
-        store = await SqliteDocuments.open(":memory:")
-        await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 1})
-        await store.delete(SHOP, ORDERS, "a")
-        changes = store.watch(SHOP, ORDERS, after="0")
-        told = await anext(changes)
-        assert (told.kind, told.key, told.position) == ("deleted", "a", "2")
-        await changes.aclose()
-        await store.close()
-
-    asyncio.run(story())
+async def test_what_was_written_and_is_gone_is_not_told():
+    store = await SqliteDocuments.open(":memory:")
+    await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 1})
+    await store.delete(SHOP, ORDERS, "a")
+    changes = store.watch(SHOP, ORDERS, after="0")
+    told = await anext(changes)
+    assert (told.kind, told.key, told.position) == ("deleted", "a", "2")
+    await changes.aclose()
+    await store.close()
 
 
-def test_another_process_is_noticed_and_nothing_is_asked_while_nobody_writes(tmp_path, monkeypatch):
+async def test_writes_of_another_process_are_noticed(tmp_path, monkeypatch):
     monkeypatch.setattr(sqlite, "LOOK_SECONDS", 0.02)
     path = tmp_path / "documents.db"
     write = (
@@ -202,36 +191,29 @@ def test_another_process_is_noticed_and_nothing_is_asked_while_nobody_writes(tmp
         "    await store.close()\n"
         "asyncio.run(put())\n"
     )
-
-    async def story():
-        store = await SqliteDocuments.open(path)
-        reads = []
-        real = store._read
-        store._read = lambda work: reads.append(work) or real(work)
-        changes = store.watch(SHOP, ORDERS)
-        told = asyncio.ensure_future(anext(changes))
-        await asyncio.sleep(1)
-        quiet = len(reads)
-        await asyncio.sleep(0.3)
-        assert 2 < len(reads) == quiet
-        await asyncio.to_thread(subprocess.run, [sys.executable, "-c", write, path], check=True)
-        assert (await asyncio.wait_for(told, 5)).key == "theirs"
-        await changes.aclose()
-        await store.close()
-
-    asyncio.run(story())
+    store = await SqliteDocuments.open(path)
+    reads = []
+    real = store._read
+    store._read = lambda work: reads.append(work) or real(work)
+    changes = store.watch(SHOP, ORDERS)
+    told = asyncio.ensure_future(anext(changes))
+    await asyncio.sleep(1)
+    quiet = len(reads)
+    await asyncio.sleep(0.3)
+    assert 2 < len(reads) == quiet
+    await asyncio.to_thread(subprocess.run, [sys.executable, "-c", write, path], check=True)
+    assert (await asyncio.wait_for(told, 5)).key == "theirs"
+    await changes.aclose()
+    await store.close()
 
 
-def test_closing_ends_watching():
-    async def story():
-        store = await SqliteDocuments.open(":memory:")
-        told = asyncio.ensure_future(anext(store.watch(SHOP, ORDERS)))
-        await asyncio.sleep(0.05)
-        await store.close()
-        with pytest.raises(StoreError, match="the store is closed"):
-            await told
-
-    asyncio.run(story())
+async def test_closing_ends_watching():
+    store = await SqliteDocuments.open(":memory:")
+    told = asyncio.ensure_future(anext(store.watch(SHOP, ORDERS)))
+    await asyncio.sleep(0.05)
+    await store.close()
+    with pytest.raises(StoreError, match="the store is closed"):
+        await told
 
 
 def _file(path, make):
@@ -273,39 +255,30 @@ def test_a_folder_that_is_not_there(tmp_path):
         asyncio.run(SqliteDocuments.open(tmp_path / "nowhere" / "documents.db"))
 
 
-def test_a_file_that_is_busy_may_be_tried_again(tmp_path):
+async def test_a_file_that_is_busy_may_be_tried_again(tmp_path):
     path = tmp_path / "documents.db"
+    store = await SqliteDocuments.open(path, busy_seconds=0.05)
+    await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 1})
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="another process is writing") as caught:
+            await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 2})
+        assert caught.value.retryable
+        found = await store.find(SHOP, ORDERS, {"_id": "a"})
+        assert found == {"_id": "a", "n": 1}
+        other.execute("ROLLBACK")
+    await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 2})
+    await store.close()
 
-    async def story():
-        store = await SqliteDocuments.open(path, busy_seconds=0.05)
-        await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 1})
-        with closing(sqlite3.connect(path, isolation_level=None)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(StoreError, match="another process is writing") as caught:
-                await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 2})
-            assert caught.value.retryable
-            found = await store.find(SHOP, ORDERS, {"_id": "a"})
-            assert found == {"_id": "a", "n": 1}
-            other.execute("ROLLBACK")
-        await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 2})
+
+async def test_many_open_a_new_file_at_once(tmp_path):
+    stores = await asyncio.gather(
+        *(SqliteDocuments.open(tmp_path / "documents.db") for _ in range(8))
+    )
+    await asyncio.gather(*(it.put(SHOP, ORDERS, {"n": n}, {"x": 1}) for n, it in enumerate(stores)))
+    assert await stores[0].collections(SHOP) == [(ORDERS, 8)]
+    for store in stores:
         await store.close()
-
-    asyncio.run(story())
-
-
-def test_many_open_a_new_file_at_once(tmp_path):
-    async def story():
-        stores = await asyncio.gather(
-            *(SqliteDocuments.open(tmp_path / "documents.db") for _ in range(8))
-        )
-        await asyncio.gather(
-            *(it.put(SHOP, ORDERS, {"n": n}, {"x": 1}) for n, it in enumerate(stores))
-        )
-        assert await stores[0].collections(SHOP) == [(ORDERS, 8)]
-        for store in stores:
-            await store.close()
-
-    asyncio.run(story())
 
 
 def test_a_damaged_file_is_told(tmp_path):
@@ -333,36 +306,30 @@ def test_a_damaged_file_is_told(tmp_path):
     assert not caught.value.retryable
 
 
-def test_what_is_too_large_or_too_deep_is_refused():
-    async def story():
-        store = await SqliteDocuments.open(":memory:")
-        with pytest.raises(UsageError, match="is too large: 16,777,216 is the most"):
-            await store.put(SHOP, ORDERS, {"_id": "a"}, {"text": "x" * MOST_BYTES})
-        deep: object = 1
-        for _ in range(5000):
-            deep = [deep]
-        for value in (deep, "\ud800", float("inf"), {1, 2}):
-            with pytest.raises(UsageError, match="a document cannot hold this"):
-                await store.put(SHOP, ORDERS, {"_id": "a"}, {"text": value})
-        assert await store.collections(SHOP) == []
-        await store.close()
-
-    asyncio.run(story())
+async def test_what_is_too_large_or_too_deep_is_refused():
+    store = await SqliteDocuments.open(":memory:")
+    with pytest.raises(UsageError, match="is too large: 16,777,216 is the most"):
+        await store.put(SHOP, ORDERS, {"_id": "a"}, {"text": "x" * MOST_BYTES})
+    deep: object = 1
+    for _ in range(5000):
+        deep = [deep]
+    for value in (deep, "\ud800", float("inf"), {1, 2}):
+        with pytest.raises(UsageError, match="a document cannot hold this"):
+            await store.put(SHOP, ORDERS, {"_id": "a"}, {"text": value})
+    assert await store.collections(SHOP) == []
+    await store.close()
 
 
-def test_the_field_of_the_tenant_can_be_named_and_says_nothing_new():
-    async def story():
-        store = await SqliteDocuments.open(":memory:", tenant_field="enterprise_id")
-        key = await store.put(SHOP, ORDERS, {"enterprise_id": "shop"}, {"enterprise_id": "shop"})
-        assert await store.find(SHOP, ORDERS, {"enterprise_id": "shop"}) == {"_id": key}
-        found = await store.find(SHOP, ORDERS, {}, fields=("enterprise_id",))
-        assert found == {"enterprise_id": "shop"}
-        for query in ({"enterprise_id": "bank"}, {"enterprise_id.x": 1}):
-            with pytest.raises(UsageError, match=r"is the tenant's field, and here it is 'shop'"):
-                await store.find(SHOP, ORDERS, query)
-        await store.close()
-
-    asyncio.run(story())
+async def test_the_field_of_the_tenant_can_be_named_and_says_nothing_new():
+    store = await SqliteDocuments.open(":memory:", tenant_field="enterprise_id")
+    key = await store.put(SHOP, ORDERS, {"enterprise_id": "shop"}, {"enterprise_id": "shop"})
+    assert await store.find(SHOP, ORDERS, {"enterprise_id": "shop"}) == {"_id": key}
+    found = await store.find(SHOP, ORDERS, {}, fields=("enterprise_id",))
+    assert found == {"enterprise_id": "shop"}
+    for query in ({"enterprise_id": "bank"}, {"enterprise_id.x": 1}):
+        with pytest.raises(UsageError, match=r"is the tenant's field, and here it is 'shop'"):
+            await store.find(SHOP, ORDERS, query)
+    await store.close()
 
 
 @pytest.mark.parametrize("name", ["", "_id", "a.b", "$a"])
@@ -381,16 +348,13 @@ def test_a_field_for_the_tenant_that_cannot_be(name):
         ({"text": "a"}, {"text.a": 2}, None),
     ],
 )
-def test_setting_inside_lists(before, values, after):
-    async def story():
-        store = await SqliteDocuments.open(":memory:")
-        await store.put(SHOP, ORDERS, {"_id": "a"}, before)
-        if after is None:
-            with pytest.raises(UsageError, match=r"cannot be set: there is a (list|text) where"):
-                await store.put(SHOP, ORDERS, {"_id": "a"}, values)
-        else:
+async def test_setting_inside_lists(before, values, after):
+    store = await SqliteDocuments.open(":memory:")
+    await store.put(SHOP, ORDERS, {"_id": "a"}, before)
+    if after is None:
+        with pytest.raises(UsageError, match=r"cannot be set: there is a (list|text) where"):
             await store.put(SHOP, ORDERS, {"_id": "a"}, values)
-        assert await store.find(SHOP, ORDERS, {}) == {"_id": "a", **(after or before)}
-        await store.close()
-
-    asyncio.run(story())
+    else:
+        await store.put(SHOP, ORDERS, {"_id": "a"}, values)
+    assert await store.find(SHOP, ORDERS, {}) == {"_id": "a", **(after or before)}
+    await store.close()

@@ -384,18 +384,15 @@ class Counting(FunctionModel):
         Counting.entered -= 1
 
 
-def test_a_model_is_opened_once_and_closed_once():
-    async def play() -> None:
-        model = LibraryModel(Counting(Provider(TextPart("x"))))
-        await model.close()
-        await model.reply(ask())
-        await model.reply(ask())
-        assert Counting.entered == 1
-        await model.close()
-        await model.close()
-        assert Counting.entered == 0
-
-    run(play())
+async def test_a_model_is_opened_once_and_closed_once():
+    model = LibraryModel(Counting(Provider(TextPart("x"))))
+    await model.close()
+    await model.reply(ask())
+    await model.reply(ask())
+    assert Counting.entered == 1
+    await model.close()
+    await model.close()
+    assert Counting.entered == 0
 
 
 def install(monkeypatch: pytest.MonkeyPatch, make: Callable[..., Any]) -> list[dict[str, Any]]:
@@ -414,7 +411,7 @@ def install(monkeypatch: pytest.MonkeyPatch, make: Callable[..., Any]) -> list[d
     return opened
 
 
-def test_a_provider_is_opened_with_its_settings(monkeypatch: pytest.MonkeyPatch):
+async def test_a_provider_is_opened_with_its_settings(monkeypatch: pytest.MonkeyPatch):
     made: list[dict[str, Any]] = []
 
     def make(name: str, **rest: Any) -> FunctionModel:
@@ -424,15 +421,10 @@ def test_a_provider_is_opened_with_its_settings(monkeypatch: pytest.MonkeyPatch)
         )
 
     opened = install(monkeypatch, make)
-
-    async def play() -> ModelReply:
-        settings = {"ANTHROPIC_API_KEY": "k", "OTHER": "x"}
-        models = ModelRegistry(clock=StillClock(), random=None, settings=settings)  # type: ignore[arg-type]
-        reply = await models.model("anthropic:claude-sonnet-4-5").reply(ask())
-        await models.close()
-        return reply
-
-    reply = run(play())
+    settings = {"ANTHROPIC_API_KEY": "k", "OTHER": "x"}
+    models = ModelRegistry(clock=StillClock(), random=None, settings=settings)  # type: ignore[arg-type]
+    reply = await models.model("anthropic:claude-sonnet-4-5").reply(ask())
+    await models.close()
     assert reply.text == "hi"
     assert opened == [{"api_key": "k"}]
     assert made[0]["settings"] == {"max_retries": 0}

@@ -98,16 +98,13 @@ def test_key_of_an_address_goes_to_its_host_only():
     assert "Authorization" not in server.seen[0].headers
 
 
-def test_key_of_a_port_wins_over_the_key_of_its_host():
-    async def play() -> str:
-        async with MockServer([Answer("hi")]) as server:
-            authority = server.base_url.split("/")[2]
-            models = registry({"WEFT_MODEL_KEYS": f"{authority}=port,127.0.0.1=host"})
-            await models.model(f"{server.base_url}#m").reply(ask())
-            await models.close()
-            return server.seen[0].headers["Authorization"]
-
-    assert run(play()) == "Bearer port"
+async def test_key_of_a_port_wins_over_the_key_of_its_host():
+    async with MockServer([Answer("hi")]) as server:
+        authority = server.base_url.split("/")[2]
+        models = registry({"WEFT_MODEL_KEYS": f"{authority}=port,127.0.0.1=host"})
+        await models.model(f"{server.base_url}#m").reply(ask())
+        await models.close()
+        assert server.seen[0].headers["Authorization"] == "Bearer port"
 
 
 def test_ollama_host_is_used():
@@ -217,16 +214,13 @@ def test_models_that_others_make_are_given_what_follows_the_colon():
     assert made == ["", "run:7"]
 
 
-def test_a_model_is_made_once_and_anew_after_closing():
-    async def play() -> None:
-        models = registry()
-        first = models.model("http://127.0.0.1:1/v1#m")
-        assert models.model("http://127.0.0.1:1/v1#m") is first
-        await models.close()
-        assert models.model("http://127.0.0.1:1/v1#m") is not first
-        await models.close()
-
-    run(play())
+async def test_a_model_is_made_once_and_anew_after_closing():
+    models = registry()
+    first = models.model("http://127.0.0.1:1/v1#m")
+    assert models.model("http://127.0.0.1:1/v1#m") is first
+    await models.close()
+    assert models.model("http://127.0.0.1:1/v1#m") is not first
+    await models.close()
 
 
 def test_what_may_pass_is_tried_again():
@@ -245,31 +239,28 @@ def test_what_never_answers_is_given_up_and_tried_again():
     assert len(server.seen) == 2
 
 
-def test_only_so_many_calls_of_one_model_run_at_once():
-    async def play() -> None:
-        running, most = 0, 0
-        async with MockServer(latency=0.02) as server:
-            inner = server._decide
+async def test_only_so_many_calls_of_one_model_run_at_once():
+    running, most = 0, 0
+    async with MockServer(latency=0.02) as server:
+        inner = server._decide
 
-            def decide(body: dict[str, Any]) -> Answer:
-                nonlocal running, most
-                running += 1
-                most = max(most, running)
-                asyncio.get_running_loop().call_later(0.02, lower)
-                return inner(body)
+        def decide(body: dict[str, Any]) -> Answer:
+            nonlocal running, most
+            running += 1
+            most = max(most, running)
+            asyncio.get_running_loop().call_later(0.02, lower)
+            return inner(body)
 
-            def lower() -> None:
-                nonlocal running
-                running -= 1
+        def lower() -> None:
+            nonlocal running
+            running -= 1
 
-            server._decide = decide
-            models = registry(rules=CallRules(at_once=2))
-            model = models.model(f"{server.base_url}#m")
-            await asyncio.gather(*(model.reply(ask()) for _ in range(8)))
-            await models.close()
-        assert most == 2
-
-    run(play())
+        server._decide = decide
+        models = registry(rules=CallRules(at_once=2))
+        model = models.model(f"{server.base_url}#m")
+        await asyncio.gather(*(model.reply(ask()) for _ in range(8)))
+        await models.close()
+    assert most == 2
 
 
 def test_prices_of_ones_own_are_used():

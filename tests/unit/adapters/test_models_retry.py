@@ -266,21 +266,16 @@ def test_a_call_in_time_is_left_alone():
     assert run(TimeLimited(Canned(OK), name="mock", seconds=5).reply(ask())) is OK
 
 
-def test_cancelling_from_outside_is_no_timeout():
-    async def play() -> None:
-        async def silent(_: object) -> ModelReply:
-            await asyncio.sleep(60)
-            return OK
+async def test_cancelling_from_outside_is_no_timeout():
+    async def silent(_: object) -> ModelReply:
+        await asyncio.sleep(60)
+        return OK
 
-        task = asyncio.create_task(
-            TimeLimited(Canned(silent), name="mock", seconds=30).reply(ask())
-        )
-        await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    run(play())
+    task = asyncio.create_task(TimeLimited(Canned(silent), name="mock", seconds=30).reply(ask()))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 def test_only_so_many_run_at_once_and_all_are_served():
@@ -303,11 +298,8 @@ def test_only_so_many_run_at_once_and_all_are_served():
     assert most == 3
 
 
-def test_a_place_is_given_back_after_a_failure():
-    async def play() -> None:
-        model = Limited(Canned(LASTING, OK), at_once=1)
-        with pytest.raises(ModelError):
-            await model.reply(ask())
-        assert await model.reply(ask()) is OK
-
-    run(play())
+async def test_a_place_is_given_back_after_a_failure():
+    model = Limited(Canned(LASTING, OK), at_once=1)
+    with pytest.raises(ModelError):
+        await model.reply(ask())
+    assert await model.reply(ask()) is OK

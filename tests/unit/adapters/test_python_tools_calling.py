@@ -114,7 +114,7 @@ def test_a_function_that_returns_something_to_await_is_awaited(hasty):
         play(tools, "g")
 
 
-def test_blocking_functions_run_side_by_side_off_the_event_loop(bench):
+async def test_blocking_functions_run_side_by_side_off_the_event_loop(bench):
     text = """
         import threading
         everybody = threading.Barrier(6)
@@ -129,27 +129,19 @@ def test_blocking_functions_run_side_by_side_off_the_event_loop(bench):
             return "loop"
     """
     tools = bench.load(text, "f", "g")
-
-    async def main():
-        calls = [tools.call(tool_call(tool)) for tool in "fffffg"]
-        return await asyncio.gather(*calls)
-
-    assert asyncio.run(main()) == ["weft-tool"] * 5 + ["loop"]
+    calls = [tools.call(tool_call(tool)) for tool in "fffffg"]
+    assert (await asyncio.gather(*calls)) == ["weft-tool"] * 5 + ["loop"]
 
 
-def test_context_variables_of_the_caller_are_seen_by_the_tool(bench, monkeypatch):
+async def test_context_variables_of_the_caller_are_seen_by_the_tool(bench, monkeypatch):
     variable = contextvars.ContextVar("seen", default="no")
     # A place that both sides can reach.
     monkeypatch.setattr(sys.modules["support.tool_play"], "SEEN", variable, raising=False)
     tools = bench.load(
         "from support import tool_play\ndef f() -> str:\n    return tool_play.SEEN.get()\n", "f"
     )
-
-    async def main():
-        variable.set("yes")
-        return await tools.call(tool_call("f"))
-
-    assert asyncio.run(main()) == "yes"
+    variable.set("yes")
+    assert await tools.call(tool_call("f")) == "yes"
 
 
 @pytest.mark.parametrize("kind", ["def", "async def"])
@@ -368,7 +360,7 @@ def test_a_thread_that_hangs_is_left_behind_counted_and_replaced(tmp_path, caplo
     bench.loader.close()
 
 
-def test_a_call_that_finds_no_thread_says_so_and_never_begins(tmp_path):
+async def test_a_call_that_finds_no_thread_says_so_and_never_begins(tmp_path):
     bench = Bench(tmp_path, QUICK, Threads(1, 0))
     text = """
 from threading import Event
@@ -381,17 +373,13 @@ async def begins() -> int:
 def last() -> int: return len(begun)
 """
     tools = bench.load(text, "f", "g", "begins", "last")
-
-    async def main():
-        with pytest.raises(ToolError, match=r"f took longer than 0\.5 seconds"):
-            await tools.call(tool_call("f"))
-        with pytest.raises(ToolError, match=r"g found no free thread within 0\.5 seconds") as late:
-            await tools.call(tool_call("g"))
-        assert is_timeout(late.value)
-        await tools.call(tool_call("begins"))
-        return await tools.call(tool_call("last"))
-
-    assert asyncio.run(main()) == 0
+    with pytest.raises(ToolError, match=r"f took longer than 0\.5 seconds"):
+        await tools.call(tool_call("f"))
+    with pytest.raises(ToolError, match=r"g found no free thread within 0\.5 seconds") as late:
+        await tools.call(tool_call("g"))
+    assert is_timeout(late.value)
+    await tools.call(tool_call("begins"))
+    assert await tools.call(tool_call("last")) == 0
     bench.loader.close()
 
 

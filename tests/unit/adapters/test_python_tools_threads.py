@@ -47,7 +47,7 @@ def test_results_and_exceptions_come_back(made):
     asyncio.run(main())
 
 
-def test_no_more_threads_than_the_size(made):
+async def test_no_more_threads_than_the_size(made):
     threads, before = made(3), tool_threads()
     running, most = [], []
 
@@ -57,90 +57,67 @@ def test_no_more_threads_than_the_size(made):
         time.sleep(0.005)
         running.pop()
 
-    async def main():
-        await asyncio.gather(*(threads.start(work).result for _ in range(30)))
-
-    asyncio.run(main())
+    await asyncio.gather(*(threads.start(work).result for _ in range(30)))
     assert max(most) == 3
     assert tool_threads() - before == 3
 
 
-def test_an_idle_thread_is_used_again(made):
+async def test_an_idle_thread_is_used_again(made):
     threads, before = made(3), tool_threads()
-
-    async def main():
-        for _ in range(5):
-            await threads.start(lambda: None).result
-            await asyncio.sleep(0.05)
-
-    asyncio.run(main())
+    for _ in range(5):
+        await threads.start(lambda: None).result
+        await asyncio.sleep(0.05)
     assert tool_threads() - before == 1
 
 
-def test_one_that_hangs_is_replaced_and_ends_when_it_may(made):
+async def test_one_that_hangs_is_replaced_and_ends_when_it_may(made):
     threads, gate, before = made(1, 1), threading.Event(), tool_threads()
-
-    async def main():
-        hanging = threads.start(gate.wait)
-        waiting = threads.start(lambda: "next")
-        await asyncio.sleep(0.02)
-        assert not waiting.result.done()
-        assert threads.leave(hanging) is True
-        assert threads.left_behind == 1
-        assert await waiting.result == "next"
-        gate.set()
-
-    asyncio.run(main())
+    hanging = threads.start(gate.wait)
+    waiting = threads.start(lambda: "next")
+    await asyncio.sleep(0.02)
+    assert not waiting.result.done()
+    assert threads.leave(hanging) is True
+    assert threads.left_behind == 1
+    assert await waiting.result == "next"
+    gate.set()
     until(lambda: threads.left_behind == 0 and tool_threads() - before == 1)
 
 
-def test_threads_left_behind_are_bounded(made):
+async def test_threads_left_behind_are_bounded(made):
     threads, gate, before = made(1, 1), threading.Event(), tool_threads()
-
-    async def main():
-        for _ in range(2):
-            job = threads.start(gate.wait)
-            await asyncio.sleep(0.02)
-            assert threads.leave(job) is True
-        last = threads.start(lambda: "at last")
+    for _ in range(2):
+        job = threads.start(gate.wait)
         await asyncio.sleep(0.02)
-        assert tool_threads() - before == 2
-        assert not last.result.done()
-        gate.set()
-        assert await last.result == "at last"
+        assert threads.leave(job) is True
+    last = threads.start(lambda: "at last")
+    await asyncio.sleep(0.02)
+    assert tool_threads() - before == 2
+    assert not last.result.done()
+    gate.set()
+    assert await last.result == "at last"
 
-    asyncio.run(main())
 
-
-def test_a_job_that_has_not_begun_never_begins(made):
+async def test_a_job_that_has_not_begun_never_begins(made):
     threads, gate, ran = made(1), threading.Event(), []
-
-    async def main():
-        first = threads.start(gate.wait)
-        second = threads.start(lambda: ran.append(2))
-        third = threads.start(lambda: ran.append(3))
-        assert threads.leave(second) is False
-        gate.set()
-        await first.result
-        await third.result
-
-    asyncio.run(main())
+    first = threads.start(gate.wait)
+    second = threads.start(lambda: ran.append(2))
+    third = threads.start(lambda: ran.append(3))
+    assert threads.leave(second) is False
+    gate.set()
+    await first.result
+    await third.result
     assert ran == [3]
     assert threads.left_behind == 0
 
 
-def test_a_result_that_comes_too_late_is_dropped(made):
+async def test_a_result_that_comes_too_late_is_dropped(made):
     threads = made(1)
-
-    async def main():
-        job = threads.start(lambda: 1)
-        # Blocks the loop on purpose: the result waits to be told when the job is given up.
-        until(lambda: job.stage == "over")
-        assert threads.leave(job) is False
-        await asyncio.sleep(0.02)
-        assert job.result.cancelled()
-
-    asyncio.run(main())
+    job = threads.start(lambda: 1)
+    # Blocks the loop on purpose: the result waits to be told when the job is given up.
+    until(lambda: job.stage == "over")
+    assert threads.leave(job) is False
+    await asyncio.sleep(0.02)
+    assert job.result.cancelled()
 
 
 def test_a_loop_that_is_gone_is_no_harm(made):
@@ -161,15 +138,11 @@ def test_a_loop_that_is_gone_is_no_harm(made):
     assert asyncio.run(again()) == 5
 
 
-def test_closing_finishes_what_waits_and_takes_nothing_more(made):
+async def test_closing_finishes_what_waits_and_takes_nothing_more(made):
     threads, gate = made(1), threading.Event()
-
-    async def main():
-        first, second = threads.start(gate.wait), threads.start(lambda: 2)
-        threads.close()
-        gate.set()
-        assert (await first.result, await second.result) == (True, 2)
-        with pytest.raises(UsageError, match="their loader is closed"):
-            threads.start(lambda: 3)
-
-    asyncio.run(main())
+    first, second = threads.start(gate.wait), threads.start(lambda: 2)
+    threads.close()
+    gate.set()
+    assert (await first.result, await second.result) == (True, 2)
+    with pytest.raises(UsageError, match="their loader is closed"):
+        threads.start(lambda: 3)

@@ -228,19 +228,15 @@ def test_an_error_says_how_long_a_service_wants_to_be_left_alone(asked: str, tol
     assert failed(with_headers(503, Retry_After=asked)).after_seconds == told
 
 
-def test_nobody_listening_is_tried_again():
+async def test_nobody_listening_is_tried_again():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{free.getsockname()[1]}"
-
-    async def play() -> PortError:
-        services = HttpServices(StillClock(), frozenset({place}))
-        with pytest.raises(PortError) as caught:
-            await services.get(ADA, ask(f"http://{place}/", attempts=2))
-        await services.close()
-        return caught.value
-
-    fault = run(play())
+    services = HttpServices(StillClock(), frozenset({place}))
+    with pytest.raises(PortError) as caught:
+        await services.get(ADA, ask(f"http://{place}/", attempts=2))
+    await services.close()
+    fault = caught.value
     assert f"no connection to {place}: " in str(fault)
     assert (fault.retryable, fault.attempts) == (True, 2)
 
@@ -306,114 +302,88 @@ def test_an_answer_is_kept_for_its_time_for_one_tenant_and_login():
     ]
 
 
-def test_who_changes_a_value_changes_no_other():
-    async def play() -> list[Any]:
-        async with asking({"rows": [1]}) as (service, services):
-            request = ask(service.url(), cache=60.0)
-            answers = await asyncio.gather(*(services.get(ADA, request) for _ in range(2)))
-            answers[0].value["rows"].append(2)
-            answers.append(await services.get(ADA, request))
-            answers[2].value["rows"].append(3)
-            answers.append(await services.get(ADA, request))
-            return [answers[1].value, answers[3].value]
-
-    assert run(play()) == [{"rows": [1]}, {"rows": [1]}]
+async def test_who_changes_a_value_changes_no_other():
+    async with asking({"rows": [1]}) as (service, services):
+        request = ask(service.url(), cache=60.0)
+        answers = await asyncio.gather(*(services.get(ADA, request) for _ in range(2)))
+        answers[0].value["rows"].append(2)
+        answers.append(await services.get(ADA, request))
+        answers[2].value["rows"].append(3)
+        answers.append(await services.get(ADA, request))
+        assert ([answers[1].value, answers[3].value]) == [{"rows": [1]}, {"rows": [1]}]
 
 
-def test_an_error_is_not_kept():
-    async def play() -> Any:
-        async with asking(said(b"oops"), 404, 7) as (service, services):
-            request = ask(service.url(), cache=60.0)
-            for _ in range(2):
-                with pytest.raises(PortError):
-                    await services.get(ADA, request)
-            return await services.get(ADA, request)
-
-    assert run(play()) == ServiceAnswer(7)
+async def test_an_error_is_not_kept():
+    async with asking(said(b"oops"), 404, 7) as (service, services):
+        request = ask(service.url(), cache=60.0)
+        for _ in range(2):
+            with pytest.raises(PortError):
+                await services.get(ADA, request)
+        assert await services.get(ADA, request) == ServiceAnswer(7)
 
 
-def test_those_who_ask_the_same_at_once_share_one_call():
-    async def play() -> tuple[list[ServiceAnswer], int]:
-        async with asking(503, counting()) as (service, services):
-            request = ask(service.url(), cache=60.0, attempts=2)
-            answers = await asyncio.gather(*(services.get(ADA, request) for _ in range(20)))
-            return answers, len(service.seen)
-
-    answers, calls = run(play())
+async def test_those_who_ask_the_same_at_once_share_one_call():
+    async with asking(503, counting()) as (service, services):
+        request = ask(service.url(), cache=60.0, attempts=2)
+        answers = await asyncio.gather(*(services.get(ADA, request) for _ in range(20)))
+        calls = len(service.seen)
     assert calls == 2
     assert answers == [ServiceAnswer([1], attempts=2)] * 20
 
 
-def test_two_tenants_share_no_call():
-    async def play() -> list[Any]:
-        async with asking(counting()) as (service, services):
-            request = ask(service.url(), cache=60.0)
-            answers = await asyncio.gather(
-                *(services.get(Scope(app), request) for app in ("shop", "other"))
-            )
-            return sorted(it.value[0] for it in answers)
-
-    assert run(play()) == [1, 2]
+async def test_two_tenants_share_no_call():
+    async with asking(counting()) as (service, services):
+        request = ask(service.url(), cache=60.0)
+        answers = await asyncio.gather(
+            *(services.get(Scope(app), request) for app in ("shop", "other"))
+        )
+        assert sorted(it.value[0] for it in answers) == [1, 2]
 
 
-def test_a_kept_answer_may_be_too_large_for_another():
-    async def play() -> None:
-        async with asking([1, 2, 3]) as (service, services):
-            await services.get(ADA, ask(service.url(), cache=60.0))
-            with pytest.raises(PortError, match="more than 5 bytes"):
-                await services.get(ADA, ask(service.url(), cache=60.0, max_bytes=5))
-
-    run(play())
+async def test_a_kept_answer_may_be_too_large_for_another():
+    async with asking([1, 2, 3]) as (service, services):
+        await services.get(ADA, ask(service.url(), cache=60.0))
+        with pytest.raises(PortError, match="more than 5 bytes"):
+            await services.get(ADA, ask(service.url(), cache=60.0, max_bytes=5))
 
 
-def test_what_is_not_kept_is_asked_by_everybody():
-    async def play() -> list[Any]:
-        async with asking(counting()) as (service, services):
-            answers = await asyncio.gather(
-                *(services.get(ADA, ask(service.url())) for _ in range(3))
-            )
-            return sorted(it.value[0] for it in answers)
-
-    assert run(play()) == [1, 2, 3]
+async def test_what_is_not_kept_is_asked_by_everybody():
+    async with asking(counting()) as (service, services):
+        answers = await asyncio.gather(*(services.get(ADA, ask(service.url())) for _ in range(3)))
+        assert sorted(it.value[0] for it in answers) == [1, 2, 3]
 
 
-def test_who_stops_waiting_stops_nobody_else():
-    async def play() -> None:
-        asked, go = asyncio.Event(), asyncio.Event()
+async def test_who_stops_waiting_stops_nobody_else():
+    asked, go = asyncio.Event(), asyncio.Event()
 
-        async def wait(_: web.BaseRequest) -> web.StreamResponse:
-            asked.set()
-            await go.wait()
-            return web.json_response("done")
+    async def wait(_: web.BaseRequest) -> web.StreamResponse:
+        asked.set()
+        await go.wait()
+        return web.json_response("done")
 
-        async with asking(wait) as (service, services):
-            request = ask(service.url(), cache=60.0)
-            first, second = (asyncio.ensure_future(services.get(ADA, request)) for _ in "ab")
-            await asked.wait()
-            first.cancel()
-            await asyncio.wait([first])
-            go.set()
-            assert (await second).value == "done"
-            assert len(service.seen) == 1
-
-    run(play())
+    async with asking(wait) as (service, services):
+        request = ask(service.url(), cache=60.0)
+        first, second = (asyncio.ensure_future(services.get(ADA, request)) for _ in "ab")
+        await asked.wait()
+        first.cancel()
+        await asyncio.wait([first])
+        go.set()
+        assert (await second).value == "done"
+        assert len(service.seen) == 1
 
 
-def test_a_call_nobody_waits_for_any_more_ends():
-    async def play() -> None:
-        clock = ManualClock()
-        async with asking(503, "done", clock=clock) as (service, services):
-            request = ask(service.url(), cache=60.0, attempts=2)
-            alone = asyncio.ensure_future(services.get(ADA, request))
-            while not clock.sleepers:  # noqa: ASYNC110 - the clock tells nobody
-                await asyncio.sleep(0.01)
-            alone.cancel()
-            await asyncio.wait([alone])
-            await asyncio.sleep(0)
-            assert clock.sleepers == 0
-            assert (await services.get(ADA, request)).attempts == 1
-
-    run(play())
+async def test_a_call_nobody_waits_for_any_more_ends():
+    clock = ManualClock()
+    async with asking(503, "done", clock=clock) as (service, services):
+        request = ask(service.url(), cache=60.0, attempts=2)
+        alone = asyncio.ensure_future(services.get(ADA, request))
+        while not clock.sleepers:  # noqa: ASYNC110 - the clock tells nobody
+            await asyncio.sleep(0.01)
+        alone.cancel()
+        await asyncio.wait([alone])
+        await asyncio.sleep(0)
+        assert clock.sleepers == 0
+        assert (await services.get(ADA, request)).attempts == 1
 
 
 def test_few_answers_are_kept_and_the_one_used_longest_ago_goes(monkeypatch: pytest.MonkeyPatch):
@@ -443,14 +413,11 @@ def test_few_answers_are_kept_and_the_one_used_longest_ago_goes(monkeypatch: pyt
 # The adapter itself
 
 
-def test_after_it_is_closed_nothing_is_asked():
-    async def play() -> None:
-        services = HttpServices(StillClock())
-        await services.close()
-        with pytest.raises(PortError, match="orders is not asked any more"):
-            await services.get(ADA, ask("http://a.example/"))
-
-    run(play())
+async def test_after_it_is_closed_nothing_is_asked():
+    services = HttpServices(StillClock())
+    await services.close()
+    with pytest.raises(PortError, match="orders is not asked any more"):
+        await services.get(ADA, ask("http://a.example/"))
 
 
 def test_without_the_library_it_says_what_to_install():
@@ -511,18 +478,15 @@ def test_what_is_no_host_is_refused(text: str):
 
 
 @pytest.mark.parametrize(("url", "allowed"), [("http://[::1]:9/", True), ("http://[::1]/", False)])
-def test_an_ipv6_host_is_allowed_however_it_is_written(url: str, allowed: bool):
-    async def play() -> list[bool]:
-        pools = connections.Connections(allowed_hosts({"WEFT_ALLOW_HOSTS": "[0:0::1]:9"}))
-        pools._pool(URL(url))
-        opened = list(pools._pools)
-        await pools.close()
-        return opened
-
-    assert run(play()) == [allowed]
+async def test_an_ipv6_host_is_allowed_however_it_is_written(url: str, allowed: bool):
+    pools = connections.Connections(allowed_hosts({"WEFT_ALLOW_HOSTS": "[0:0::1]:9"}))
+    pools._pool(URL(url))
+    opened = list(pools._pools)
+    await pools.close()
+    assert opened == [allowed]
 
 
-def test_what_else_is_read_goes_on_while_the_library_is_loaded(monkeypatch):
+async def test_what_else_is_read_goes_on_while_the_library_is_loaded(monkeypatch):
     read = threading.Event()
 
     def load(_service: str) -> type[connections.Connections]:
@@ -530,13 +494,9 @@ def test_what_else_is_read_goes_on_while_the_library_is_loaded(monkeypatch):
         return connections.Connections
 
     monkeypatch.setattr(http_services, "_load_connections", load)
-
-    async def scenario() -> list[ServiceAnswer]:
-        async with asking(1, 2) as (service, services):
-            request = ask(service.url())
-            asked = [asyncio.create_task(services.get(ADA, request)) for _ in range(2)]
-            await asyncio.sleep(0.05)
-            read.set()
-            return await asyncio.gather(*asked)
-
-    assert sorted(it.value for it in run(scenario())) == [1, 2]
+    async with asking(1, 2) as (service, services):
+        request = ask(service.url())
+        asked = [asyncio.create_task(services.get(ADA, request)) for _ in range(2)]
+        await asyncio.sleep(0.05)
+        read.set()
+        assert sorted(it.value for it in (await asyncio.gather(*asked))) == [1, 2]

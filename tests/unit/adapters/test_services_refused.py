@@ -74,19 +74,16 @@ def refused(url: str, allow: frozenset[str] = frozenset()) -> str:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST", "[::ffff:127.0.0.1]"])
-def test_this_machine_is_not_asked_unless_allowed(host: str):
-    async def play() -> str:
-        async with Service(1) as service:
-            services = HttpServices(StillClock(), frozenset({"127.0.0.1:1", "other"}))
-            with pytest.raises(PortError) as caught:
-                await services.get(ADA, ask(f"http://{host}:{service.port}/", attempts=3))
-            await services.close()
-            assert service.seen == []
-            assert not caught.value.retryable
-            assert f"{host.lower()}:{service.port}" in str(caught.value) or "ffff" in host
-            return str(caught.value)
-
-    assert "WEFT_ALLOW_HOSTS" in run(play())
+async def test_this_machine_is_not_asked_unless_allowed(host: str):
+    async with Service(1) as service:
+        services = HttpServices(StillClock(), frozenset({"127.0.0.1:1", "other"}))
+        with pytest.raises(PortError) as caught:
+            await services.get(ADA, ask(f"http://{host}:{service.port}/", attempts=3))
+        await services.close()
+        assert service.seen == []
+        assert not caught.value.retryable
+        assert f"{host.lower()}:{service.port}" in str(caught.value) or "ffff" in host
+        assert "WEFT_ALLOW_HOSTS" in str(caught.value)
 
 
 @pytest.mark.parametrize("allow", ["127.0.0.1", "127.0.0.1:PORT"])
@@ -188,14 +185,11 @@ def test_a_login_does_not_stand_in_a_url():
     assert SECRET not in text
 
 
-def test_who_speaks_no_https_is_not_asked_again():
-    async def play() -> PortError:
-        async with asking(1) as (service, services):
-            with pytest.raises(PortError) as caught:
-                await services.get(ADA, ask(f"https://{service.place}/", attempts=3))
-            return caught.value
-
-    fault = run(play())
+async def test_who_speaks_no_https_is_not_asked_again():
+    async with asking(1) as (service, services):
+        with pytest.raises(PortError) as caught:
+            await services.get(ADA, ask(f"https://{service.place}/", attempts=3))
+        fault = caught.value
     assert "no secure connection" in str(fault)
     assert fault.attempts == 1
 
@@ -219,18 +213,15 @@ def test_a_redirect_that_goes_on_is_not_followed_for_ever():
 
 
 @pytest.mark.parametrize("scheme", ["http://", "//"])
-def test_a_redirect_to_a_private_address_is_not_followed(scheme: str):
-    async def play() -> PortError:
-        async with Service("inside") as inside:
-            away = to(f"{scheme}{inside.place}/latest?token={SECRET}")
-            async with asking(away) as (service, services):
-                with pytest.raises(PortError) as caught:
-                    await services.get(ADA, ask(service.url(), attempts=3))
-            assert inside.seen == []
-            assert f"{inside.place} has a private address" in str(caught.value)
-            return caught.value
-
-    fault = run(play())
+async def test_a_redirect_to_a_private_address_is_not_followed(scheme: str):
+    async with Service("inside") as inside:
+        away = to(f"{scheme}{inside.place}/latest?token={SECRET}")
+        async with asking(away) as (service, services):
+            with pytest.raises(PortError) as caught:
+                await services.get(ADA, ask(service.url(), attempts=3))
+        assert inside.seen == []
+        assert f"{inside.place} has a private address" in str(caught.value)
+        fault = caught.value
     assert not fault.retryable
     assert SECRET not in str(fault)
 
@@ -252,32 +243,26 @@ def test_a_redirect_from_https_to_http_is_not_followed():
 @pytest.mark.parametrize(
     "login", [ServiceLogin("bearer", SECRET), ServiceLogin("header", SECRET, "X-Api-Key")]
 )
-def test_a_login_is_sent_to_no_other_origin_and_not_again_after_it(login: ServiceLogin):
-    async def play() -> None:
-        async with Service(1) as home, Service(to("replaced")) as other:
-            home.answers = [to(other.url("/away")), {"a": 1}]
-            other.answers = [to(home.url("/back"))]
-            services = HttpServices(StillClock(), frozenset({"127.0.0.1"}))
-            answer = await services.get(ADA, ask(home.url(), login=login))
-            await services.close()
-            assert answer.value == {"a": 1}
-            assert SECRET in str(home.seen[0].headers)
-            assert SECRET not in str([it.headers for it in (*other.seen, *home.seen[1:])])
-            assert [len(home.seen), len(other.seen)] == [2, 1]
-
-    run(play())
+async def test_a_login_is_sent_to_no_other_origin_and_not_again_after_it(login: ServiceLogin):
+    async with Service(1) as home, Service(to("replaced")) as other:
+        home.answers = [to(other.url("/away")), {"a": 1}]
+        other.answers = [to(home.url("/back"))]
+        services = HttpServices(StillClock(), frozenset({"127.0.0.1"}))
+        answer = await services.get(ADA, ask(home.url(), login=login))
+        await services.close()
+        assert answer.value == {"a": 1}
+        assert SECRET in str(home.seen[0].headers)
+        assert SECRET not in str([it.headers for it in (*other.seen, *home.seen[1:])])
+        assert [len(home.seen), len(other.seen)] == [2, 1]
 
 
-def test_cookies_are_not_kept():
-    async def play() -> None:
-        async with Service(with_headers(302, Location="/next", Set_Cookie="a=1"), 1) as service:
-            host = f"localhost:{service.port}"  # cookies of bare addresses are never kept
-            services = HttpServices(StillClock(), frozenset({host}))
-            await services.get(ADA, ask(f"http://{host}/"))
-            await services.close()
-            assert ["Cookie" in it.headers for it in service.seen] == [False, False]
-
-    run(play())
+async def test_cookies_are_not_kept():
+    async with Service(with_headers(302, Location="/next", Set_Cookie="a=1"), 1) as service:
+        host = f"localhost:{service.port}"  # cookies of bare addresses are never kept
+        services = HttpServices(StillClock(), frozenset({host}))
+        await services.get(ADA, ask(f"http://{host}/"))
+        await services.close()
+        assert ["Cookie" in it.headers for it in service.seen] == [False, False]
 
 
 # Secrets

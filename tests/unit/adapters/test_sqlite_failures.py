@@ -68,38 +68,32 @@ def test_a_locked_file_is_waited_for_and_then_explained(path):
     play(story())
 
 
-def test_a_lock_that_goes_away_in_time_is_not_noticed(path):
-    async def story():
-        journal = await SqliteJournal.open(path, busy_seconds=20)
-        other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        other.execute("BEGIN IMMEDIATE")
-        timer = threading.Timer(0.3, other.execute, ("ROLLBACK",))
-        timer.start()
-        first = asyncio.create_task(journal.append(SampleRun("r1").batch()))
-        await asyncio.sleep(0.1)
-        later = [asyncio.create_task(journal.append(SampleRun(it).batch())) for it in ("r2", "r3")]
-        await asyncio.sleep(0)
-        assert not first.done()
-        await journal.close()
-        assert await asyncio.gather(first, *later) == [None] * 3
-        timer.join()
-        other.close()
-
-    play(story())
+async def test_a_lock_that_goes_away_in_time_is_not_noticed(path):
+    journal = await SqliteJournal.open(path, busy_seconds=20)
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    timer = threading.Timer(0.3, other.execute, ("ROLLBACK",))
+    timer.start()
+    first = asyncio.create_task(journal.append(SampleRun("r1").batch()))
+    await asyncio.sleep(0.1)
+    later = [asyncio.create_task(journal.append(SampleRun(it).batch())) for it in ("r2", "r3")]
+    await asyncio.sleep(0)
+    assert not first.done()
+    await journal.close()
+    assert await asyncio.gather(first, *later) == [None] * 3
+    timer.join()
+    other.close()
     assert look(path, "SELECT count(*) FROM runs") == [(3,)]
 
 
-def test_a_file_that_is_locked_when_it_is_opened(path):
-    async def story():
-        with closing(sqlite3.connect(path, isolation_level=None)) as other:
-            other.execute("BEGIN EXCLUSIVE")
-            opening = SqliteJournal.open(path, busy_seconds=0.2)
-            assert "another process" in await refused(opening, retryable=True)
-            other.execute("ROLLBACK")
-        journal = await SqliteJournal.open(path, busy_seconds=0.2)
-        await journal.close()
-
-    play(story())
+async def test_a_file_that_is_locked_when_it_is_opened(path):
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        opening = SqliteJournal.open(path, busy_seconds=0.2)
+        assert "another process" in await refused(opening, retryable=True)
+        other.execute("ROLLBACK")
+    journal = await SqliteJournal.open(path, busy_seconds=0.2)
+    await journal.close()
 
 
 def test_opening_is_tried_again_where_sqlite_does_not_wait(path, monkeypatch):
@@ -171,29 +165,23 @@ def read_only(path, monkeypatch):
     return mount
 
 
-def test_a_file_on_a_read_only_disk_can_be_read_and_not_written(path, read_only):
-    async def story():
-        async with closed(await SqliteJournal.open(path)) as journal:
-            await journal.append(SampleRun("r1").batch())
+async def test_a_file_on_a_read_only_disk_can_be_read_and_not_written(path, read_only):
+    async with closed(await SqliteJournal.open(path)) as journal:
+        await journal.append(SampleRun("r1").batch())
+    read_only()
+    async with closed(await SqliteJournal.open(path)) as journal:
+        assert len(await journal.read(SCOPE, "r1")) == 1
+        said = await refused(journal.append(SampleRun("r2").batch()), retryable=False)
+        assert "it is on a read-only file system" in said
+    assert [it.name for it in path.parent.iterdir()] == [path.name]
+
+
+async def test_what_was_written_last_is_not_left_out_on_a_read_only_disk(path, read_only):
+    async with closed(await SqliteJournal.open(path)) as journal:
+        await journal.append(SampleRun("r1").batch())
         read_only()
-        async with closed(await SqliteJournal.open(path)) as journal:
-            assert len(await journal.read(SCOPE, "r1")) == 1
-            said = await refused(journal.append(SampleRun("r2").batch()), retryable=False)
-            assert "it is on a read-only file system" in said
-        assert [it.name for it in path.parent.iterdir()] == [path.name]
-
-    play(story())
-
-
-def test_what_was_written_last_is_not_left_out_on_a_read_only_disk(path, read_only):
-    async def story():
-        async with closed(await SqliteJournal.open(path)) as journal:
-            await journal.append(SampleRun("r1").batch())
-            read_only()
-            async with closed(await SqliteJournal.open(path)) as other:
-                assert len(await other.read(SCOPE, "r1")) == 1
-
-    play(story())
+        async with closed(await SqliteJournal.open(path)) as other:
+            assert len(await other.read(SCOPE, "r1")) == 1
 
 
 @pytest.mark.parametrize("content", [None, b"not a database" * 100])
@@ -300,26 +288,23 @@ def test_a_damaged_file_is_explained(path):
     ],
     ids=["object", "half a letter", "actor", "number", "list", "twice", "no number", "payload"],
 )
-def test_a_batch_that_cannot_be_stored_fails_alone(path, spoil):
-    async def story():
-        journal = await SqliteJournal.open(path)
-        good = [SampleRun(f"r{number}").batch() for number in range(6)]
-        bad = spoil(SampleRun("bad").batch())
-        stale = SampleRun("stale").batch()._replace(expected=1)
-        outcomes = await asyncio.gather(
-            *map(journal.append, [*good[:3], bad, stale, *good[3:]]), return_exceptions=True
-        )
-        assert [type(it) for it in outcomes] == [
-            *[type(None)] * 3, StoreError, StoreConflict, *[type(None)] * 3
-        ]  # fmt: skip
-        assert "events of run bad cannot be stored" in str(outcomes[3])
-        assert not outcomes[3].retryable
-        assert len(await journal.runs(SCOPE)) == 6
-        assert await journal.run(SCOPE, "bad") is None
-        await journal.append(SampleRun("bad").batch())
-        await journal.close()
-
-    play(story())
+async def test_a_batch_that_cannot_be_stored_fails_alone(path, spoil):
+    journal = await SqliteJournal.open(path)
+    good = [SampleRun(f"r{number}").batch() for number in range(6)]
+    bad = spoil(SampleRun("bad").batch())
+    stale = SampleRun("stale").batch()._replace(expected=1)
+    outcomes = await asyncio.gather(
+        *map(journal.append, [*good[:3], bad, stale, *good[3:]]), return_exceptions=True
+    )
+    assert [type(it) for it in outcomes] == [
+        *[type(None)] * 3, StoreError, StoreConflict, *[type(None)] * 3
+    ]  # fmt: skip
+    assert "events of run bad cannot be stored" in str(outcomes[3])
+    assert not outcomes[3].retryable
+    assert len(await journal.runs(SCOPE)) == 6
+    assert await journal.run(SCOPE, "bad") is None
+    await journal.append(SampleRun("bad").batch())
+    await journal.close()
 
 
 @pytest.mark.parametrize(
@@ -331,44 +316,35 @@ def test_a_batch_that_cannot_be_stored_fails_alone(path, spoil):
         "DELETE FROM blobs",
     ],
 )
-def test_an_event_that_cannot_be_read_is_named(path, damage):
-    async def story():
-        journal = await SqliteJournal.open(path)
-        await journal.append(SampleRun("r1").batch(MessageShown("x" * 40_000)))
-        look(path, damage)
-        said = await refused(journal.read(SCOPE, "r1"), retryable=False)
-        assert "event 1 of run r1 cannot be read" in said
-        await journal.close()
-
-    play(story())
+async def test_an_event_that_cannot_be_read_is_named(path, damage):
+    journal = await SqliteJournal.open(path)
+    await journal.append(SampleRun("r1").batch(MessageShown("x" * 40_000)))
+    look(path, damage)
+    said = await refused(journal.read(SCOPE, "r1"), retryable=False)
+    assert "event 1 of run r1 cannot be read" in said
+    await journal.close()
 
 
-def test_a_fault_of_our_own_reaches_all_who_wait(path, monkeypatch):
-    async def story():
-        journal = await SqliteJournal.open(path)
-        with monkeypatch.context() as patch:
-            patch.setattr(writer, "write_group", lambda *_: 1 / 0)
-            attempts = (journal.append(SampleRun(f"r{it}").batch()) for it in range(3))
-            outcomes = await asyncio.gather(*attempts, return_exceptions=True)
-        assert [type(it) for it in outcomes] == [ZeroDivisionError] * 3
-        await journal.append(SampleRun("r1").batch())
-        await journal.close()
-
-    play(story())
+async def test_a_fault_of_our_own_reaches_all_who_wait(path, monkeypatch):
+    journal = await SqliteJournal.open(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(writer, "write_group", lambda *_: 1 / 0)
+        attempts = (journal.append(SampleRun(f"r{it}").batch()) for it in range(3))
+        outcomes = await asyncio.gather(*attempts, return_exceptions=True)
+    assert [type(it) for it in outcomes] == [ZeroDivisionError] * 3
+    await journal.append(SampleRun("r1").batch())
+    await journal.close()
 
 
-def test_who_is_cancelled_leaves_a_batch_that_is_written(path):
-    async def story():
-        journal = await SqliteJournal.open(path)
-        tasks = [asyncio.create_task(journal.append(SampleRun(n).batch())) for n in ("r1", "r2")]
-        await asyncio.sleep(0)
-        tasks[0].cancel()
-        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-        assert [type(it) for it in outcomes] == [asyncio.CancelledError, type(None)]
-        assert len(await journal.runs(SCOPE)) == 2
-        await journal.close()
-
-    play(story())
+async def test_who_is_cancelled_leaves_a_batch_that_is_written(path):
+    journal = await SqliteJournal.open(path)
+    tasks = [asyncio.create_task(journal.append(SampleRun(n).batch())) for n in ("r1", "r2")]
+    await asyncio.sleep(0)
+    tasks[0].cancel()
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(it) for it in outcomes] == [asyncio.CancelledError, type(None)]
+    assert len(await journal.runs(SCOPE)) == 2
+    await journal.close()
 
 
 def test_closing_goes_on_when_nobody_waits_for_it(path):

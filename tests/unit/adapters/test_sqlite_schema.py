@@ -80,24 +80,20 @@ def test_an_older_file_is_migrated_and_keeps_its_rows(tmp_path):
         assert connection.execute("SELECT count(*) FROM things").fetchone() == (1,)
 
 
-def test_a_file_of_format_3_has_questions_for_the_users_of_their_runs(tmp_path):
+async def test_a_file_of_format_3_has_questions_for_the_users_of_their_runs(tmp_path):
     path = tmp_path / "journal.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         migrate(connection, MIGRATIONS[:1])
         assert version(connection) == 3
         old = ("q1", "r1", "shop", "ann", "ui", "Helper", "form", '{"sum": 3}', 10, None, "[]")
         connection.execute(f"INSERT INTO requests VALUES {marks(1, len(old))}", old)
-
-    async def asked():
-        journal = await SqliteJournal.open(path)
-        run = SampleRun("r2")
-        await journal.append(run.batch(sides=(run.kept("plan", "gold"),)))
-        kept = await journal.kept(SCOPE, run.workflow)
-        found = await journal.requests(SCOPE)
-        await journal.close()
-        return kept, found
-
-    kept, (question,) = play(asked())
+    journal = await SqliteJournal.open(path)
+    run = SampleRun("r2")
+    await journal.append(run.batch(sides=(run.kept("plan", "gold"),)))
+    kept = await journal.kept(SCOPE, run.workflow)
+    found = await journal.requests(SCOPE)
+    await journal.close()
+    (question,) = found
     assert (question.id, question.payload, question.opened_at) == ("q1", {"sum": 3}, 10)
     assert (question.component, question.mode, question.addressee) == ("", "", "")
     assert kept == {"plan": "gold"}

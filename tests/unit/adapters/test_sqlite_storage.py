@@ -187,44 +187,37 @@ def test_an_artifact_that_cannot_be_stored_spoils_no_other(tmp_path):
         assert look(path, f"SELECT count(*) FROM {table}") == [(count,)]
 
 
-def test_data_is_apart_when_it_is_large(tmp_path):
+async def test_data_is_apart_when_it_is_large(tmp_path):
     frame = len(encode(ToolReturned("c", "")))
     small = ToolReturned("c", "ä" + "x" * (LARGE - frame - 2))
     large = ToolReturned("c", "ä" + "x" * (LARGE - frame - 1))
-
-    async def story():
-        journal = await SqliteJournal.open(tmp_path / "j.db")
-        for name in ("r1", "r2"):
-            await journal.append(SampleRun(name).batch(small, large, large))
-        await journal.close()
-
-    play(story())
+    journal = await SqliteJournal.open(tmp_path / "j.db")
+    for name in ("r1", "r2"):
+        await journal.append(SampleRun(name).batch(small, large, large))
+    await journal.close()
     kinds = look(tmp_path / "j.db", "SELECT typeof(data), length(data) FROM events ORDER BY seq")
     assert kinds == [("text", LARGE - 1)] * 2 + [("blob", 32)] * 4
     blobs = look(tmp_path / "j.db", "SELECT length(digest), content FROM blobs")
     assert blobs == [(32, encode(large))]
 
 
-def test_pruning_leaves_nothing_behind(tmp_path):
-    async def story():
-        journal = await SqliteJournal.open(tmp_path / "j.db", durability="normal")
-        for number in range(30):
-            run = SampleRun(f"r{number}")
-            large = ToolReturned("c", f"{number % 3}" * 50_000)
-            sides = (run.request("q"), run.timer("t", at=5))
-            batch = run.batch(*EVERY_KIND, large, status="ended", sides=sides, package=b"content")
-            await journal.append(batch)
-            await journal.append(BoardRun(f"b{number}").writing(*ON_A_BOARD, status="ended"))
-        await journal.prune(SCOPE, ended_before=10_000, dry_run=False)
-        await journal.close()
-
-    play(story())
+async def test_pruning_leaves_nothing_behind(tmp_path):
+    journal = await SqliteJournal.open(tmp_path / "j.db", durability="normal")
+    for number in range(30):
+        run = SampleRun(f"r{number}")
+        large = ToolReturned("c", f"{number % 3}" * 50_000)
+        sides = (run.request("q"), run.timer("t", at=5))
+        batch = run.batch(*EVERY_KIND, large, status="ended", sides=sides, package=b"content")
+        await journal.append(batch)
+        await journal.append(BoardRun(f"b{number}").writing(*ON_A_BOARD, status="ended"))
+    await journal.prune(SCOPE, ended_before=10_000, dry_run=False)
+    await journal.close()
     tables = {name for (name,) in look(tmp_path / "j.db", "SELECT name FROM pragma_table_list")}
     for table in tables - {"sqlite_schema", "sqlite_temp_schema", "workers", "kept"}:
         assert look(tmp_path / "j.db", f"SELECT count(*) FROM {table}") == [(0,)]
 
 
-def test_pruning_makes_way_for_those_who_append(tmp_path, monkeypatch):
+async def test_pruning_makes_way_for_those_who_append(tmp_path, monkeypatch):
     steps = []
 
     def counted(connection, scope, ended_before):
@@ -233,23 +226,19 @@ def test_pruning_makes_way_for_those_who_append(tmp_path, monkeypatch):
         return some
 
     monkeypatch.setattr("weft.adapters.sqlite.journal.prune_some", counted)
-
-    async def story():
-        journal = await SqliteJournal.open(tmp_path / "j.db", durability="normal")
-        for number in range(5):
-            texts = [MessageShown(f"{it}") for it in range(900)]
-            await journal.append(SampleRun(f"long{number}").batch(*texts, status="ended", at=1))
-        short = [SampleRun(f"short{it}").batch(status="ended", at=5) for it in range(130)]
-        await asyncio.gather(*map(journal.append, short))
-        pruned = await journal.prune(SCOPE, ended_before=10_000, dry_run=False)
-        assert (pruned.runs, pruned.events) == (135, 4630)
-        await journal.close()
-
-    play(story())
+    journal = await SqliteJournal.open(tmp_path / "j.db", durability="normal")
+    for number in range(5):
+        texts = [MessageShown(f"{it}") for it in range(900)]
+        await journal.append(SampleRun(f"long{number}").batch(*texts, status="ended", at=1))
+    short = [SampleRun(f"short{it}").batch(status="ended", at=5) for it in range(130)]
+    await asyncio.gather(*map(journal.append, short))
+    pruned = await journal.prune(SCOPE, ended_before=10_000, dry_run=False)
+    assert (pruned.runs, pruned.events) == (135, 4630)
+    await journal.close()
     assert steps == [(3, 2700), (100, 1898), (32, 32), (0, 0)]
 
 
-def test_those_who_come_at_the_same_time_share_a_transaction(tmp_path, monkeypatch):
+async def test_those_who_come_at_the_same_time_share_a_transaction(tmp_path, monkeypatch):
     groups = []
 
     def counted(connection, batches, path):
@@ -257,21 +246,17 @@ def test_those_who_come_at_the_same_time_share_a_transaction(tmp_path, monkeypat
         return write_group(connection, batches, path)
 
     monkeypatch.setattr(writer, "write_group", counted)
+    journal = await SqliteJournal.open(tmp_path / "j.db")
+    runs = [SampleRun(f"r{number:03}") for number in range(300)]
 
-    async def story():
-        journal = await SqliteJournal.open(tmp_path / "j.db")
-        runs = [SampleRun(f"r{number:03}") for number in range(300)]
+    async def write(run):
+        for _ in range(4):
+            await journal.append(run.batch(MessageShown("a"), MessageShown("b")))
 
-        async def write(run):
-            for _ in range(4):
-                await journal.append(run.batch(MessageShown("a"), MessageShown("b")))
-
-        await asyncio.gather(*map(write, runs))
-        for run in runs:
-            assert [it.seq for it in await journal.read(SCOPE, run.run)] == list(range(1, 9))
-        await journal.close()
-
-    play(story())
+    await asyncio.gather(*map(write, runs))
+    for run in runs:
+        assert [it.seq for it in await journal.read(SCOPE, run.run)] == list(range(1, 9))
+    await journal.close()
     assert sum(groups) == 1200
     assert len(groups) <= 8
 
