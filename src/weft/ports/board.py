@@ -49,7 +49,7 @@ class ArtifactQuery(NamedTuple):
 
 
 class ArtifactPage(NamedTuple):
-    """Some artifacts in order, and how many there are in all; None where nobody asked."""
+    """Some artifacts in order, and how many there are in all; None if it was not requested."""
 
     items: list[StoredArtifact]
     total: int | None = None

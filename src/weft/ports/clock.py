@@ -4,7 +4,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time, waits, and names things nobody can guess."""
+    """Tells the time, waits, and makes ids that cannot be guessed."""
 
     def now(self) -> int:
         """Return the milliseconds since 1970."""

@@ -2,7 +2,7 @@
 
 The tenant is part of every call: a store adds it to what is looked for and to what is written, and
 no query can take it out or look past it. A store may keep it in a field of the documents; it is
-shown only if it is asked for by name, and whoever names it can only say the same.
+shown only if it is asked for by name, and a query that names it can only name the same tenant.
 
 Stores that other programs write to as well, such as MongoDB, cannot promise everything. They may
 not know which document was written last, and take the one with the greatest key. A key may be taken

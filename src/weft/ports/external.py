@@ -26,7 +26,7 @@ class ServiceLogin:
 
 @dataclass(frozen=True, slots=True)
 class ServiceRequest:
-    """One question to a service, and how much patience there is for the answer."""
+    """One request to a service, with its limits."""
 
     service: str
     operation: str
@@ -44,7 +44,7 @@ class ServiceRequest:
 
 @dataclass(frozen=True, slots=True)
 class ServiceAnswer:
-    """What came back, and whether it was kept from before."""
+    """The answer of a service, and whether it comes from the cache."""
 
     value: Json
     cached: bool = False
@@ -129,7 +129,7 @@ class ToolServers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExternalPorts:
-    """What there is outside for the runs of a host; None where it has no such port."""
+    """The external systems that the runs of a host can reach; None where there is no such port."""
 
     documents: Documents | None = None
     services: Services | None = None

@@ -32,7 +32,7 @@ class ChatMessage(TypedDict):
 
     role: str
     content: str | None
-    #: Who says it, for whoever wants to know; models are not sent it.
+    #: The speaker, for readers of the request; it is not sent to models.
     name: NotRequired[str]
     tool_calls: NotRequired[list[ChatToolCall]]
     tool_call_id: NotRequired[str]
@@ -56,7 +56,7 @@ class OutputSchema:
 
 
 class ModelRequest(NamedTuple):
-    """One call: the how-manieth of which turn of a run.
+    """One model call: `call` counts the calls of a turn.
 
     `key` is the same when the call is repeated after a crash.
     """

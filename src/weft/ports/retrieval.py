@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Vectors: TypeAlias = NDArray[np.float32]
 
 
-#: How many passages are returned, and how relevant they must be, where nobody says so.
+#: How many passages are returned, and how relevant they must be, by default.
 TOP_K: Final = 5
 MIN_RELEVANCE: Final = 0.7
 

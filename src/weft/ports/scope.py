@@ -42,7 +42,10 @@ class Scope:
     @property
     def shared_addresses(self) -> tuple[str, ...]:
         """The roles and groups among the addressees."""
-        return (*(f"role:{it}" for it in self.roles), *(f"group:{it}" for it in self.groups))
+        return (
+            *(f"role:{role}" for role in self.roles),
+            *(f"group:{group}" for group in self.groups),
+        )
 
     def answers(self, app: str, user: str, addressee: str) -> bool:
         """Whether a question is this person's to answer: one of their own run, or asked of them."""

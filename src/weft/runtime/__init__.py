@@ -1,1 +1,1 @@
-"""The async shell: performs what the engine decides, and appends what came of it."""
+"""The async shell: performs the commands of the engine and appends their results."""

@@ -1,4 +1,4 @@
-"""A host: the front door of one process. It lets signals in, works on runs, and shows them."""
+"""The host: the API of one process, which starts runs, delivers signals and works on runs."""
 
 import asyncio
 from collections.abc import Mapping
@@ -20,10 +20,10 @@ from weft.ports.tools import ToolLoader
 from weft.runtime.board.gateway import BoardGateway
 from weft.runtime.local_dispatch import LocalDispatcher
 from weft.runtime.perform import ModelSource, Performer
+from weft.runtime.run_reader import require_scope
 from weft.runtime.runs.active import ActiveRun
 from weft.runtime.runs.effects import Holding
 from weft.runtime.runs.live_stream import LiveStream
-from weft.runtime.runs.starts import require_scope
 from weft.runtime.runs.writer import Batches
 from weft.runtime.tools.code_call import CodePorts
 from weft.runtime.variables.values import SecretAnswers
@@ -55,7 +55,7 @@ class Host(BoardGateway):
         secret_answers = SecretAnswers()
         batches = Batches(clock.new_id())
         stream = LiveStream()
-        # A tool is kept in memory for a person only where no other process could work on its run.
+        # A waiting tool stays in memory only where no other process could work on its run.
         holding = Holding() if dispatcher is None else Holding(seconds=0)
         similarity = None if reached.embedder is None else Similarity(reached.embedder)
         code_ports = CodePorts(journal, clock, similarity, reached.retrievers)
@@ -93,7 +93,7 @@ class Host(BoardGateway):
         self._outside = reached
 
     async def serve(self) -> None:
-        """Take up runs that others have written to, from now on."""
+        """Resume runs that other processes have written to, from now on."""
         await self._dispatcher.serve(self._worker.work)
 
     async def settled(self, run: str, *, scope: Scope) -> RunRow:
@@ -106,7 +106,7 @@ class Host(BoardGateway):
         key = (scope.app, run)
         while True:
             active = self._worker.get(key)
-            row = None if active is None else await _rested(active, scope)
+            row = None if active is None else await _row_when_idle(active, scope)
             row = row or await self.run(run, scope=scope)
             if row.status != "running":
                 return row
@@ -126,7 +126,7 @@ class Host(BoardGateway):
         return await self.state(run, scope=scope)
 
     async def _wait_for_others(self, row: RunRow, scope: Scope) -> None:
-        """Return when another process has written to a run; raise if that has died."""
+        """Return when another process has written to a run; raise RunError if it has died."""
         try:
             async with asyncio.timeout(LEASE / 1000):
                 async with aclosing(self._journal.follow(scope, row.run, after=row.seq)) as events:
@@ -143,10 +143,10 @@ class Host(BoardGateway):
     async def resume(
         self, run: str, *, scope: Scope, take_over: bool = False, streamed: bool = False
     ) -> None:
-        """Take up a run that had something to do when its process ended.
+        """Resume a run that was running when its process ended.
 
-        A run that another process works on is refused, unless it is to be taken over.
-        `streamed` keeps the first words for whoever is about to follow the events.
+        A run that another process works on is refused, unless `take_over` is set.
+        `streamed` buffers streamed text for a follower who is about to subscribe.
         """
         row = await self.run(run, scope=scope)
         now = self._clock.now()
@@ -161,23 +161,25 @@ class Host(BoardGateway):
         active = await self._worker.load(scope, run)
         self._require_models(active.workflow, active.state.model, scope)
         if not await self._worker.claim(row) and not take_over:
-            raise UsageError(f"another process has just taken up run {run}")
+            raise UsageError(f"another process has just resumed run {run}")
         if streamed:
             self._stream.reserve(active.key)
         self._worker.resume(active)
 
     async def recover(self) -> list[str]:
-        """Take up every run that has something to do and whose process is dead.
+        """Resume every running run whose process is dead; return their ids.
 
-        It also waits from then on for what is due: questions that expire, timers.
+        From then on the host also processes requests that expire and timers that fire.
         """
         taken = await self._worker.recover()
         await self._collector.bring_unread()
         return taken
 
     async def close(self) -> None:
-        """Let all runs go; they go on from their journals some other time."""
-        async with AsyncExitStack() as stack:  # What one cannot close is no reason to leave others.
+        """Release all runs; any process can resume them from their journals."""
+        async with (
+            AsyncExitStack() as stack
+        ):  # An error while closing one must not keep the others open.
             stack.callback(self._loader.close)
             stack.push_async_callback(self._journal.close)
             stack.push_async_callback(self._outside.close)
@@ -198,8 +200,8 @@ class Host(BoardGateway):
         await self.close()
 
 
-async def _rested(active: ActiveRun, scope: Scope) -> RunRow | None:
-    """Wait until a run rests, and return its row if this process has just written it."""
+async def _row_when_idle(active: ActiveRun, scope: Scope) -> RunRow | None:
+    """Wait until a run is idle, and return its row if this process has just written it."""
     await active.wait_until_idle()
     row = None if active.has_waiting_tools else active.row
     return row if row is not None and scope.covers(row.app, row.user) else None

@@ -24,11 +24,11 @@ def find_objects(
 ) -> dict[str, Any]:
     """Return everything that is referred to. Raises LinkError naming what is missing."""
     names = sorted(set(references))
-    objects: dict[str, Any] = {it: local[it] for it in names if it in local}
-    missing = [it for it in names if it.startswith(LOCAL) and it not in local]
+    objects: dict[str, Any] = {name: local[name] for name in names if name in local}
+    missing = [name for name in names if name.startswith(LOCAL) and name not in local]
     if missing:
         raise _not_here(missing)
-    return objects | loader.objects(digest, (it for it in names if it not in objects))
+    return objects | loader.objects(digest, (name for name in names if name not in objects))
 
 
 def _not_here(missing: Sequence[str]) -> LinkError:
@@ -69,7 +69,7 @@ class ObjectMaker:
             try:
                 self._made[key] = found(**options)
             except Exception as error:
-                # The names alone: what an author gives may be nobody else's business.
+                # The names alone: the values of options may be private.
                 given = ", ".join(options) or "nothing"
                 raise LinkError(f"{name} cannot be made with {given}: {error}") from error
         return self._made[key]

@@ -38,7 +38,7 @@ JUDGEMENT: Final = OutputSchema(
     },
 )
 
-#: How much of the conversation is told to whoever judges it, in messages from the end.
+#: How many of the last messages a judging model is sent.
 HEARD: Final = 40
 
 _JUDGE: Final = (
@@ -163,7 +163,7 @@ def recorded(
     Tool calls get ids of our own: what a provider calls them may come again in another turn.
     """
     try:
-        tools = (it.tool for it in reply.tool_requests)
+        tools = (request.tool for request in reply.tool_requests)
         for text in (reply.text, reply.model, reply.finish, reply.instead_of, *tools):
             text.encode()
         requests: list[ToolRequest] = []
@@ -207,7 +207,7 @@ def _output_error(workflow: Workflow, state: State, command: CallModel, reply: M
 
 def _shown(workflow: Workflow, agent: str, reply: ModelReply) -> str | None:
     """Return what a person reads of a structured reply: nothing of one that does not fit."""
-    if workflow.compiled.agents[agent].send:  # What its hooks have not had is nobody's to read.
+    if workflow.compiled.agents[agent].send:  # Its hooks have not processed it yet.
         return ""
     return None if reply.tool_requests else reading(workflow, agent, reply.text)
 

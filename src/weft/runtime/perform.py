@@ -1,4 +1,4 @@
-"""Performing: what the engine wants done, done through ports; what came of it, as drafts."""
+"""Performing the commands of the engine through ports; the results become events."""
 
 import asyncio
 import contextvars
@@ -78,31 +78,31 @@ class ModelSource(Protocol):
 
 
 def _nothing(_decision: Decision) -> None:
-    """Do what there is to do where nobody wants to know."""
+    """Ignore a decision: no callback is set."""
 
 
 @dataclass
 class Performer:
-    """The ports of a host, and how commands are carried out with them."""
+    """Performs commands with the ports of a host."""
 
     journal: Journal
     models: ModelSource
     clock: Clock
-    #: Who listens while a model speaks.
+    #: Receives streamed text.
     stream: LiveStream
     outside: ExternalPorts
     secret_answers: SecretAnswers
     code_ports: CodePorts
     #: Called when something was written to a run.
     tell: Callable[[Decision], None] = _nothing
-    #: What all runs go on in, whoever has begun them.
+    #: The context variables of all runs, whichever task started them.
     context: contextvars.Context = field(default_factory=contextvars.copy_context)
     pace: Pace = field(default_factory=Pace)
     holding: Holding = field(default_factory=Holding)
     tools: ToolCaller = field(init=False)
 
     def __post_init__(self) -> None:
-        """Put together what calls tools."""
+        """Create the tool caller."""
         self.tools = ToolCaller(
             ports=self.code_ports,
             outside=self.outside,
@@ -115,7 +115,7 @@ class Performer:
     def perform(
         self, run: CallingRun, command: Effect, assembly: Assembly | None
     ) -> Coroutine[Any, Any, tuple[NewEvent, ...]]:
-        """Return the work that carries out a command, not begun yet."""
+        """Return the coroutine that performs a command, not started yet."""
         match command:
             case CallModel():
                 return self.call_model(run, command, assembly)
@@ -259,7 +259,9 @@ class Performer:
         messages = judge_messages(run.workflow, run.state, command)
         try:
             reply = await self._ask(run, command.agent, command.seq, messages, JUDGEMENT)
-        except UsageError as error:  # It is not the run's fault: it goes on where the model is.
+        except (
+            UsageError
+        ) as error:  # Not a failure of the run: it continues in a process that knows the model.
             raise RunError(str(error)) from error
         except ModelError as error:
             fault = f"the model gave no answer: {error}"

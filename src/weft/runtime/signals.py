@@ -91,7 +91,7 @@ def interpret(
 
 def refuse_answered(signal: Answer, events: Iterable[Event], addresses: Collection[str]) -> None:
     """Refuse an answer of somebody who was asked before and may see nothing else of the run."""
-    opened = (it.data for it in events if isinstance(it.data, RequestOpened))
+    opened = (event.data for event in events if isinstance(event.data, RequestOpened))
     if any(it.id == signal.request and it.addressee in addresses for it in opened):
         told = "it was answered already, or its time is over"
         raise UsageError(f"question {signal.request} is not open any more: {told}")

@@ -37,7 +37,7 @@ from weft.spec.tools import Tool, is_outside_package
 from weft.spec.variables import ComputedSource, ExternalSource
 from weft.spec.workflow import WorkflowSpec, digest, plain
 
-#: What is said of the tools that hand off to nobody's agent.
+#: The descriptions of the tools that hand off to the fixed targets.
 _HANDOFFS: Final = {
     USER: "Hand the conversation back to the user.",
     TERMINATE: "End the conversation.",
@@ -240,7 +240,7 @@ def _views(
 def _published_schema(agent: BoardAgent, types: ArtifactTypes) -> OutputSchema | None:
     if not agent.publishes:
         return None
-    name = "_".join(it.type for it in agent.publishes)
+    name = "_".join(publication.type for publication in agent.publishes)
     return OutputSchema(name, output_schema(agent, types.schemas))
 
 
@@ -280,11 +280,11 @@ def _models(spec: WorkflowSpec) -> Iterator[tuple[str, str | None]]:
 
 def _has_secrets(spec: WorkflowSpec) -> bool:
     """Tell whether a package refers to secrets: of variables, services or tool servers."""
-    sources = (it.source for it in spec.variables.values())
+    sources = (variable.source for variable in spec.variables.values())
     return (
         bool(spec.mcp_servers)
-        or any(it.secret for it in spec.variables.values())
-        or any(isinstance(it, ExternalSource) and it.auth for it in sources)
+        or any(variable.secret for variable in spec.variables.values())
+        or any(isinstance(source, ExternalSource) and source.auth for source in sources)
     )
 
 
@@ -311,14 +311,14 @@ def _asked(rule: Handoff) -> Iterable[str]:
     if rule.condition is None:
         return ()
     if rule.condition_type in WORD_CONDITIONS:
-        return (it.name for it in references(rule.condition))
+        return (reference.name for reference in references(rule.condition))
     return names(parse_condition(rule.condition))
 
 
 def _schemas(spec: WorkflowSpec, tools: Tools, rules: ActivationRules) -> Iterator[ToolSchema]:
     """Yield the tools of an agent as its model sees them, and those by which it hands off."""
     yield from (_described(tools, it) for it in rules.tools.values())
-    described = {it.agent_name: it.description for it in spec.agents}
+    described = {agent.agent_name: agent.description for agent in spec.agents}
     for tool, target in rules.targets.items():
         told = _HANDOFFS.get(target) or f"Hand the conversation over to {target}."
         what = f"{told} {described.get(target, '')}".strip()
@@ -344,7 +344,7 @@ def _refuse_not_performed(spec: WorkflowSpec, kinds: TriggerKinds) -> None:
         for it in left
     )
     if findings:
-        raise LinkError("; ".join(it.message for it in findings), findings)
+        raise LinkError("; ".join(finding.message for finding in findings), findings)
 
 
 def _described(tools: Tools, tool: Tool) -> ToolSchema:
@@ -382,7 +382,7 @@ _SEEDS: Final = 2**31 - 1
 def settings_by_agent(spec: WorkflowSpec) -> dict[str, ModelSettings | None]:
     """Return how the model of each agent is asked; null where nothing is declared."""
     usual = spec.orchestrator.model_settings
-    own = {it.agent_name: _merged(usual, it.model_settings) for it in spec.agents}
+    own = {agent.agent_name: _merged(usual, agent.model_settings) for agent in spec.agents}
     for it in spec.board.agents if spec.board else ():
         own |= {role_of(it.agent, engine): own.get(it.agent) for engine in range(len(it.engines))}
     own |= {role: own.get(it.agent) for role, _, it in (roles(spec.flow) if spec.flow else ())}

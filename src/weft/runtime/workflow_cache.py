@@ -52,7 +52,7 @@ class WorkflowCache:
         if key not in self._loading:
             self._loading[key] = asyncio.create_task(self._load(app, digest))
             self._loading[key].add_done_callback(lambda _: self._loading.pop(key))
-        # Whoever does not want to wait any more leaves the others what they wait for.
+        # Shielded: cancelling one caller must not cancel the loading for the others.
         return await asyncio.shield(self._loading[key])
 
     async def _load(self, app: str, digest: str) -> Workflow:

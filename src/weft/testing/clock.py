@@ -50,13 +50,15 @@ class ManualClock:
             self._sleepers.remove(sleeper)
 
     async def advance(self, seconds: float) -> None:
-        """Let time pass: whoever sleeps wakes in the order of the times waited for.
+        """Let time pass: sleepers wake in the order of the times they wait for.
 
         Each sees the time it waited for, and may go back to sleep; it wakes again if its new time
         lies within the same stretch.
         """
         end = self._now + round(seconds * 1000)
-        while due := [it for it in self._sleepers if it[0] <= end and not it[1].done()]:
+        while due := [
+            sleeper for sleeper in self._sleepers if sleeper[0] <= end and not sleeper[1].done()
+        ]:
             at, woken = min(due, key=lambda it: it[0])
             self._now = max(self._now, at)
             woken.set_result(None)

@@ -45,7 +45,7 @@ class ScriptedModel:
 
     A list for all agents is read in the order of the calls; a text alone is its only line. At a
     step of a flow, an agent may have lines of its own: "Writer/draft" comes before "Writer".
-    `requests` are all it was asked; `left` is how many lines nobody has asked for.
+    `requests` are all it was asked; `left` is the number of unused lines.
 
     A host refuses a script with an agent, a tool or an argument that its workflow does not have;
     `strict=False` lets a test play a model that makes such mistakes.
@@ -151,7 +151,7 @@ def _unknown(kind: str, name: str, known: Sequence[str], agent: str = "") -> Usa
 
 
 def _lines(script: str | Iterable[Line]) -> list[Line]:
-    """Return the lines of a script: letter by letter nobody means a text."""
+    """Return the lines of a script; a text is one line."""
     return [script] if isinstance(script, str) else list(script)
 
 
@@ -184,7 +184,7 @@ def _scripted(
 
 
 def _spoken(reply: ModelReply, on_text: Callable[[str], None] | None) -> ModelReply:
-    """Say the text word by word to whoever listens, as a stream would."""
+    """Stream the text word by word."""
     if on_text is not None:
         for piece in re.findall(r"\s*\S+|\s+", reply.text):
             on_text(piece)

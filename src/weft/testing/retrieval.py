@@ -46,7 +46,8 @@ class InMemoryVectorAdapter(Generic[C]):
     def seed(self, *passages: tuple[str, float] | RetrievalResult) -> None:
         """Add passages: their text and score, or whole results."""
         self._passages += [
-            it if isinstance(it, RetrievalResult) else RetrievalResult(*it) for it in passages
+            passage if isinstance(passage, RetrievalResult) else RetrievalResult(*passage)
+            for passage in passages
         ]
 
     async def search(
@@ -59,12 +60,12 @@ class InMemoryVectorAdapter(Generic[C]):
     ) -> list[RetrievalResult]:
         """Return the seeded passages that are relevant enough, the best first."""
         self.searches.append(Search(query, top_k, min_relevance, filters))
-        keys = {key for it in self._passages for key in it.metadata or {}}
+        keys = {key for passage in self._passages for key in passage.metadata or {}}
         require_filters(filters or {}, sorted(keys), "the adapter")
         fitting = [
-            it
-            for it in self._passages
-            if it.score >= min_relevance and _fits(it.metadata or {}, filters or {})
+            passage
+            for passage in self._passages
+            if passage.score >= min_relevance and _fits(passage.metadata or {}, filters or {})
         ]
         return sorted(fitting, key=lambda it: -it.score)[:top_k]
 

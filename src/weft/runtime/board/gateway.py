@@ -23,8 +23,8 @@ from weft.runtime.board.publish import Offer, Publication, publish_event, valida
 from weft.runtime.board.reading import reader_for
 from weft.runtime.gateway import Gateway
 from weft.runtime.models import require_embeddings
+from weft.runtime.run_reader import require_scope, require_text, require_user
 from weft.runtime.runs.decision import NewEvent
-from weft.runtime.runs.starts import require_scope, require_text, require_user
 from weft.runtime.signals import Stop
 from weft.runtime.workflow import Workflow
 from weft.runtime.workflow_cache import require_completed

@@ -301,7 +301,9 @@ class ActiveRun:
     def _is_called(self, command: CallTool) -> bool:
         """Tell whether a tool is running, or its result waits in the inbox."""
         results = self._inbox.results
-        return command.id in self._effects or any(it[-1].cause == command.seq for it in results)
+        return command.id in self._effects or any(
+            result[-1].cause == command.seq for result in results
+        )
 
     def _begin(self, effect: Effect) -> None:
         """Perform an effect: the first one in the current task, others in tasks of their own."""

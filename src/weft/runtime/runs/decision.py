@@ -1,4 +1,4 @@
-"""One step of a run: what came in, all that follows from it, and what the world is to do."""
+"""Decisions: new events, the events that follow from them, and the effects to perform."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -152,6 +152,6 @@ def started(state: State, due: PendingStart) -> NewEvent:
     agent, fork, step, lane, attempt, undoes = due.command
     inputs: tuple[str, ...] = ()
     if step and state.board is not None:
-        inputs = tuple(it.id for it in state.board.queues[step][0].artifacts)
+        inputs = tuple(artifact.id for artifact in state.board.queues[step][0].artifacts)
     turn = TurnStarted(agent, fork, step, inputs, lane, attempt, undoes)
     return NewEvent(ENGINE, turn, due.cause, state.turns + 1)

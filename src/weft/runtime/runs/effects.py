@@ -28,7 +28,7 @@ class Effect(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """An effect that ended without a result though nobody dropped it; None stands for cancelled."""
+    """An effect that ended without a result and was not dropped; None: it was cancelled."""
 
     fault: Exception | None
 
@@ -63,7 +63,7 @@ class Effects:
         )
 
     def keep(self, effect: Effect) -> bool:
-        """Keep an effect for whoever takes it next; tell whether there was none yet."""
+        """Assign an effect to the current task; return False if it already has one."""
         if self._next is not None:
             return False
         self._next = effect
@@ -86,7 +86,7 @@ class Effects:
         try:
             with user_code:
                 result = await effect.work
-        except Exception as error:  # noqa: BLE001 - it is told to whoever waits for the run
+        except Exception as error:  # noqa: BLE001 - reported to everything that waits for the run
             result = Broken(error)
         except asyncio.CancelledError:
             if effect.name not in self._begun:
@@ -114,14 +114,14 @@ class Effects:
             self._asking.pop(call, None)
 
     async def drop(self) -> None:
-        """Break everything off."""
+        """Cancel every effect."""
         effect, self._next = self._next, None
         if effect is not None:
             effect.work.close()
         await self._drop(list(self._begun))
 
     async def drop_answered_elsewhere(self, state: State) -> None:
-        """Break off the tools whose questions others have answered: they call them anew."""
+        """Cancel tools whose requests were answered in another process, which calls them again."""
         if self._asking:
             gone = [call for call, (number, _) in self._asking.items() if _has(state, call, number)]
             await self._drop([call for call in gone if call in self._begun])
@@ -181,14 +181,14 @@ class Delivery:
     done: asyncio.Future[Any] | None = None
 
     async def perform(self) -> None:
-        """Do it, and tell whoever waits for it what result of it."""
+        """Do it, and resolve the future with the outcome."""
         done = self.done
         try:
             result = await self.work()
         except asyncio.CancelledError:
             self.fail(RunError("the host was closed; look whether it was written"))
             raise
-        except Exception as error:  # the outcome belongs to whoever waits for it
+        except Exception as error:  # the future gets it
             if done is None:
                 raise
             self.fail(error)
@@ -197,7 +197,7 @@ class Delivery:
                 done.set_result(result)
 
     def fail(self, fault: Exception) -> None:
-        """Tell whoever waits that it was not done."""
+        """Resolve the future with an error."""
         if self.done is not None and not self.done.done():
             self.done.set_exception(fault)
 
@@ -261,7 +261,7 @@ class Pace:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def turn(self) -> None:
-        """Return when whoever asks may go on: at once, unless many have done so in this round."""
+        """Return when the caller may continue: at once, unless this round is full."""
         loop = asyncio.get_running_loop()
         if not self._gone:
             loop.call_soon(self._next_round)
@@ -278,7 +278,7 @@ class Pace:
             asyncio.get_running_loop().call_soon(self._next_round)
         for _ in range(self._gone):
             turn = self._waiting.popleft()
-            if not turn.done():  # Whoever waited for it was cancelled.
+            if not turn.done():  # The waiting task was cancelled.
                 turn.set_result(None)
 
 

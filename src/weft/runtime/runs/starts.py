@@ -1,4 +1,4 @@
-"""Starting runs: the arguments a program gives, the first events, and forks of earlier runs."""
+"""Starting runs: the first events of a run, and forks of earlier runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -145,45 +145,6 @@ def first_events(
     return (*events, NewEvent(f"user:{user}", RequestAnswered(f"{run}:1", message, user)))
 
 
-def require_scope(scope: object) -> None:
-    """Refuse what cannot say whose data it is."""
-    if not isinstance(scope, Scope):
-        raise UsageError(
-            f"scope is a Scope, not {scope!r}", hint='make one: weft.Scope("my-app", "ada")'
-        )
-
-
-def require_user(scope: Scope) -> None:
-    """Refuse to begin something for an empty name: all who forgot theirs would share it."""
-    for what, name in (("tenant", scope.app), ("user", scope.user)):
-        if name == "":
-            raise UsageError(f"the {what} of the scope is empty", hint=f"name the {what}")
-
-
-def require_text(**given: object) -> None:
-    """Refuse what is there and is no text."""
-    for name, value in given.items():
-        if value is not None and not isinstance(value, str):
-            raise UsageError(f"{name} is a text, not {value!r}")
-
-
-def require_number(**given: object) -> None:
-    """Refuse what is there and is no number one can count to."""
-    for name, value in given.items():
-        counts = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-        if value is not None and not counts:
-            raise UsageError(f"{name} is a number from 0 on, not {value!r}")
-
-
-def require_values(values: object) -> None:
-    """Refuse what gives no values to variables."""
-    if values is not None and not isinstance(values, Mapping):
-        raise UsageError(
-            f"values are given by variable, not as {values!r}",
-            hint='write values={"variable": value}',
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class Edits:
     """What a fork does differently from the run it comes from."""
@@ -257,7 +218,7 @@ def _steps(workflow: Workflow, state: State) -> Iterator[tuple[int, str, float]]
 
 def _model(events: Sequence[Event]) -> str | None:
     """Return the model that answers for all agents of a run, if one does."""
-    named = (it.data.model for it in events if isinstance(it.data, RunStarted | RunForked))
+    named = (event.data.model for event in events if isinstance(event.data, RunStarted | RunForked))
     return next(filter(None, reversed(list(named))), None)
 
 

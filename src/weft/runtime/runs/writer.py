@@ -1,4 +1,4 @@
-"""Writing a run: decide, append, and find out what became of it when that is not certain."""
+"""Writing a run: decide, append, and verify appends whose acknowledgement was lost."""
 
 import json
 import logging
@@ -61,14 +61,14 @@ class RunWriter:
     ) -> None:
         """Write to a run: as its owner, unless it is named who is.
 
-        Whoever works on runs becomes the owner of one when there is something to do for it here.
+        A worker becomes the owner of a run when there is work to do for it here.
         """
         #: The tenant and the run.
         self.key: Final[RunKey] = (scope.app, state.run)
         self.scope = scope
         self.workflow = workflow
         self.state = state
-        #: The run at a glance, as this process wrote it last.
+        #: The summary of the run as this process wrote it last.
         self.row: RunRow | None = None
         self._journal = journal
         self._clock = clock
@@ -237,8 +237,8 @@ def _changes(
 def _is_set_later(name: str, joined: Event, events: Sequence[Event]) -> bool:
     """Tell whether an event after a group has joined sets a variable: that is told there."""
     return any(
-        isinstance(it.data, VariableSet) and it.data.name == name and it.seq > joined.seq
-        for it in events
+        isinstance(event.data, VariableSet) and event.data.name == name and event.seq > joined.seq
+        for event in events
     )
 
 

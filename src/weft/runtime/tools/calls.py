@@ -87,7 +87,7 @@ class _ToolRun:
             agent=command.agent,
             tool=command.tool.rpartition(":")[2],
             key=key,
-            answers=tuple(it.value for it in command.answers),
+            answers=tuple(answer.value for answer in command.answers),
             secrets=secrets,
             surroundings=self,
         )
@@ -285,7 +285,7 @@ class _ToolRun:
 
 def _events(command: CallTool, *results: EventData) -> tuple[NewEvent, ...]:
     actor = f"tool:{command.tool}"
-    return tuple(NewEvent(actor, it, command.seq, command.turn) for it in results)
+    return tuple(NewEvent(actor, result, command.seq, command.turn) for result in results)
 
 
 def _counts(result: EventData) -> bool:

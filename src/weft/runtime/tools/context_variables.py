@@ -63,11 +63,10 @@ class CallSurroundings(Protocol):
 class Context(MutableMapping[str, Json]):
     """The variables during one tool call, as a mapping, and which call of which run it is.
 
-    Reads give what the agent may read, as it was when the call began, and what the call itself has
-    set since. None is no value: such a variable is not contained, `get` gives the default for it.
-    What is read is a copy. What is set is checked at once, and put down when the call is over. The
-    tool may use it from several threads. Secrets can be read by name; they are in no list of all
-    values, and what is set does not contain them.
+    Reads return what the agent may read, as it was when the call began, and what the call itself
+    has set since, as copies. A variable that is None is not contained: `get` returns the default.
+    Values that are set are validated at once, and recorded when the call is over. Several threads
+    may use it. Secrets can be read by name only, and are masked in values that are set.
     """
 
     def __init__(  # noqa: PLR0913 - all by name
@@ -170,7 +169,7 @@ class Context(MutableMapping[str, Json]):
         return own_copy(value)
 
     def progress(self, share: float, text: str = "") -> None:
-        """Tell whoever watches how far the call has come: a share from 0 to 1, and words."""
+        """Report the progress of the call to followers: a share from 0 to 1, and a text."""
         if not isinstance(share, int | float) or not 0 <= share <= 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ToolError(f"progress is a share from 0 to 1, not {share!r}")
         self._around().progress(float(share), str(text))

@@ -151,7 +151,7 @@ def _step_approval(node: Approval) -> Form:
     schema: JsonMap = {
         "type": "object",
         "properties": {
-            "decision": {"enum": [it.name for it in node.options]},
+            "decision": {"enum": [option.name for option in node.options]},
             "comment": {"type": "string"},
         },
         "required": ["decision"],
@@ -163,7 +163,7 @@ def _step_approval(node: Approval) -> Form:
         validator_for(schema),
         schema,
         component=shown,
-        options=tuple(it.name for it in node.options),
+        options=tuple(option.name for option in node.options),
     )
 
 

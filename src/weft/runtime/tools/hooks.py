@@ -63,9 +63,9 @@ class HookInput:
             return {name: own_copy(values.get(name)) for name in inputs}
         if not command.agent:
             messages = conversation(state.messages)
-            nobody = {"agent": None, "sender": None, "recipient": None, "silent": False}
+            no_agent = {"agent": None, "sender": None, "recipient": None, "silent": False}
             given = {"messages": messages, "context_variables": context}
-            return {**nobody, **given, **_last(messages)}
+            return {**no_agent, **given, **_last(messages)}
         return self._at_turn(workflow, state, command, context)
 
     def _at_turn(
@@ -73,7 +73,9 @@ class HookInput:
     ) -> dict[str, object]:
         sent = assemble(workflow.views[command.agent], state, command.turn).messages
         system, self._messages = apart(sent)
-        declared = next(it for it in workflow.spec.agents if it.agent_name == command.agent)
+        declared = next(
+            agent for agent in workflow.spec.agents if agent.agent_name == command.agent
+        )
         self._agent = HookAgent(command.agent, system, declared.description, context)
         messages = cast("list[ChatMessage]", own_copy(self._messages))
         given: dict[str, object] = {
@@ -123,7 +125,7 @@ class HookInput:
         return changes or None
 
     def _of_last(self, returned: Json) -> dict[str, Json]:
-        """Return what became of the last message, which is given back alone or in its list."""
+        """Return the change of the last message, which is returned alone or in its list."""
         if isinstance(returned, list):
             messages = _checked(cast("Json", returned))
             return {} if messages == self._messages else {"messages": messages}
@@ -147,7 +149,7 @@ def _last(messages: list[ChatMessage]) -> dict[str, object]:
 def about_to_say(state: State, turn: int) -> str:
     """Return what the agent is about to say, after the hooks that had it before."""
     active = state.active[turn]
-    edits = [it["message"] for it in active.edits if "message" in it]
+    edits = [edit["message"] for edit in active.edits if "message" in edit]
     found = edits[-1] if edits else active.reply
     return found if isinstance(found, str) else ""
 

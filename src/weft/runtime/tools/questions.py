@@ -147,7 +147,7 @@ class Questions:
         )
 
     def restart(self) -> None:
-        """Begin anew: the attempt that was answered has failed, and nobody is asked twice."""
+        """Reuse the answers for the next attempt: no person is asked twice."""
         self._given = self._usable()
 
     def opened(
@@ -175,7 +175,7 @@ class Questions:
             digest=hashlib.sha256(to_json([tool, payload, self._command.arguments])).hexdigest(),
             expires_at=None if seconds is None else self._clock.now() + round(seconds * 1000),
             otherwise=otherwise,
-            sets=tuple(dict.fromkeys(it.variable for it in settings)),
+            sets=tuple(dict.fromkeys(setting.variable for setting in settings)),
             component=form.component[0] if form and form.component else "",
             mode=form.component[1] if form and form.component else "",
             addressee=self._addressee(form),

@@ -71,7 +71,7 @@ def options_of(function: Callable[..., Any]) -> ToolOptions:
 
 
 def _refuse_unknown(given: Mapping[str, Any]) -> None:
-    known = [it.name for it in fields(ToolOptions)]
+    known = [field.name for field in fields(ToolOptions)]
     for name in given:
         if name not in known:
             near = nearest(name, known)
@@ -132,8 +132,8 @@ async def use_ui_tool(
     """Show a component to a person and return the answer.
 
     After `timeout` seconds without an answer `otherwise` is returned, or, if it is None, the
-    asking tool fails. If nobody answers for long, the run is let go and the tool is called anew
-    when the answer is there; answers it has had come back at once, what else it did is done again.
+    asking tool fails. If there is no answer for long, the run leaves memory and the tool is called
+    again when the answer arrives: earlier answers are returned at once, other effects are repeated.
     """
     ask, _ = _current(f"use_ui_tool({tool_id!r})")
     check_timeout(timeout)
@@ -141,7 +141,7 @@ async def use_ui_tool(
 
 
 async def show_ui_tool(tool_id: str, payload: Json = None) -> None:
-    """Show a component to a person and go on at once: nobody answers it."""
+    """Show a component to a person without waiting for an answer."""
     _, show = _current(f"show_ui_tool({tool_id!r})")
     await show(tool_id, plain_json(payload))
 

@@ -1,4 +1,4 @@
-"""Fetching: what a turn or a run needs from outside, read through ports and put down as events."""
+"""Fetching: external values that a turn or a run needs, read through ports as events."""
 
 import asyncio
 import logging
@@ -218,7 +218,7 @@ def forms_of(secret: str) -> list[str]:
 
 def without_secrets(events: Sequence[EventData], hidden: Mapping[str, Json]) -> list[EventData]:
     """Return what was fetched, should a service have sent a secret back."""
-    return [_unsecret(it, hidden) for it in events] if hidden else list(events)
+    return [_unsecret(event, hidden) for event in events] if hidden else list(events)
 
 
 def _unsecret(data: EventData, hidden: Mapping[str, Json]) -> EventData:

@@ -116,7 +116,7 @@ def has_mask(value: Json) -> bool:
 
 def masked(value: Json, secrets: Mapping[str, Json]) -> Json:
     """Return a value without the secrets, should any be in it, or a part of one."""
-    hidden = [it for it in secrets.values() if it and not isinstance(it, bool)]
+    hidden = [secret for secret in secrets.values() if secret and not isinstance(secret, bool)]
     return _masked(value, hidden, _texts(hidden)) if hidden else value
 
 

@@ -244,7 +244,9 @@ def filled(template: Json, values: Mapping[str, Json]) -> Json:
     parts = parse_template(template)
     if len(parts) == 1 and isinstance(parts[0], Reference):
         return _plain(_needed(parts[0].name, values))
-    return "".join(it if isinstance(it, str) else shown(_needed(it.name, values)) for it in parts)
+    return "".join(
+        part if isinstance(part, str) else shown(_needed(part.name, values)) for part in parts
+    )
 
 
 def _plain(value: Json) -> Json:

@@ -32,7 +32,7 @@ def start_values(
     """Return the values that are not in the package: from the environment, kept and given ones.
 
     Secrets are looked for, so that a run does not begin without them, but their values stay
-    outside. What does not exist here is taken out once more, whoever has put it in.
+    outside. Suppressed variables are removed, wherever they come from.
     """
     compiled = workflow.compiled
     values: dict[str, Json] = {}

@@ -85,7 +85,7 @@ DOCUMENT_CHECKS: Final[tuple[Check, ...]] = (
     closed_is_closed,
 )
 
-#: For stores that nobody else writes to, and that therefore know whose a document is and was.
+#: For stores that no other program writes to, and that therefore know whose a document is and was.
 OWN_DOCUMENT_CHECKS: Final[tuple[Check, ...]] = (
     the_last_written_is_found,
     tenants_may_name_alike,

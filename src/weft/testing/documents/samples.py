@@ -97,7 +97,7 @@ FITTING: Final[tuple[tuple[dict[str, Json], set[str]], ...]] = (
     ({"_id": {"$ne": "one"}, "n": 1}, {"many"}),
 )
 
-#: Queries that nobody can ask.
+#: Invalid queries.
 REFUSED: Final[tuple[dict[str, Json], ...]] = (
     {"$where": "true"},
     {"n": {"$regex": "."}},

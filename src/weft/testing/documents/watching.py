@@ -17,7 +17,7 @@ _PROBE: Final = "probe"
 
 
 async def changes_are_told(open_documents: OpenDocuments) -> None:
-    """Whoever watches is told what was written, in order, and can go on from where it was."""
+    """A watcher gets what was written, in order, and can continue from a position."""
     store = await open_documents()
     changes, first = await watching(store)
     await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 1})
@@ -50,7 +50,7 @@ async def changes_are_told(open_documents: OpenDocuments) -> None:
 
 
 async def deletions_are_told(open_documents: OpenDocuments) -> None:
-    """Whoever watches is told what was deleted, also afterwards."""
+    """A watcher gets what was deleted, also afterwards."""
     store = await open_documents()
     changes, first = await watching(store)
     await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 1})

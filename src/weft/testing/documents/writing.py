@@ -92,7 +92,7 @@ async def writers_make_one(open_documents: OpenDocuments) -> None:
     """Many that write by the same query at the same time make one document, with all they set."""
     store = await open_documents()
     fields = [f"f{number}" for number in range(20)]
-    puts = (store.put(SHOP, ORDERS, {"number": 7}, {it: 1}) for it in fields)
+    puts = (store.put(SHOP, ORDERS, {"number": 7}, {field: 1}) for field in fields)
     (key,) = set(await asyncio.gather(*puts))
     expect(
         await store.page(SHOP, ORDERS),
