@@ -79,8 +79,8 @@ def test_a_store_in_trouble_gives_the_default_or_fails_the_turn(
     told.expect_same_again()
     seen = inspect_run(told.workflow, told.run, told.events)
     (record,) = [*seen.fetched, *(it for turn in seen.turns for it in turn.fetched)]
-    assert record.how == ("fault" if default is None else "default")
-    assert record.fault.startswith(TROUBLES[trouble])
+    assert record.how == ("error" if default is None else "default")
+    assert record.error.startswith(TROUBLES[trouble])
     if default is None:
         assert told.row.outcome == "failed"
         assert told.row.reason.startswith(f"stock could not be read: {TROUBLES[trouble]}")

@@ -198,7 +198,7 @@ def test_a_refused_value_is_told(filling):
     age = variables(filling)["age"]
     (refused,) = age.refused
     assert (age.value, refused.writer) == (None, "trigger")
-    assert refused.fault == "age: expected literal[30], got 31"
+    assert refused.error == "age: expected literal[30], got 31"
 
 
 def test_turns_have_their_calls_tools_and_handoffs(shopping):

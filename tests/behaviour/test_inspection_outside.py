@@ -81,7 +81,7 @@ def test_what_was_fetched_is_told_with_place_time_default_and_fault(told):
     assert found["terms"].where == "file terms.txt"
     assert found["mcp:shop"].tools == ("shop_stock",)
     risk, rate = told.turns[0].fetched
-    assert (risk.how, risk.fault) == ("default", "rates.example answered 503")
+    assert (risk.how, risk.error) == ("default", "rates.example answered 503")
     assert rate.where == "external rates.rate, as it was kept, after 2 attempts"
     shown = page(told)
     assert "  fetched tier: its default, because there is nothing in database plans" in shown
@@ -114,7 +114,7 @@ def test_functions_at_boundaries_are_told_with_what_came_of_them(told):
     shown = page(told)
     assert "  hooks.desk:share computes share: returned 0.0 (1.00 s)" in shown
     assert "close_file (after_chat): failed: ValueError at tools/desk.py:33: the cabinet" in shown
-    assert "the cabinet is locked; all went on without it" in shown
+    assert "the cabinet is locked; the run continued without it" in shown
     assert [it.tool for it in told.turns[0].tools] == ["assess", "shop_stock", "sign"]
 
 
@@ -177,7 +177,7 @@ def test_what_a_tool_asked_showed_and_came_to_stands_under_its_call(told):
     assert "         fetched rate from external rates.rate, as it was kept" in shown
     assert '         asked m, which said "low"\n' in shown
     assert '         showed board with Board (artifact): {"rating": "low"}\n' in shown
-    assert "         came to 50% counting\n" in shown
+    assert "         reached 50% counting\n" in shown
 
 
 def test_judgements_are_told_with_their_reasons(told):
@@ -193,14 +193,14 @@ def test_judgements_are_told_with_their_reasons(told):
 
 def test_documents_are_told_and_why_one_was_not_written(told):
     (written,) = told.documents
-    assert (written.name, written.fault) == ("claim", "")
+    assert (written.name, written.error) == ("claim", "")
     full = PlayDocuments()
     full.full = True
     run = played(documents=full)
     failed = inspect_run(run.workflow, run.run, run.events)
     assert failed.outcome == "failed"
-    assert failed.documents[0].fault == "the disk is full"
-    assert "  the document of claim is not written: the disk is full (as of event" in page(failed)
+    assert failed.documents[0].error == "the disk is full"
+    assert "  the document of claim was not written: the disk is full (as of event" in page(failed)
 
 
 def test_a_handoff_that_the_model_chose_is_told():
@@ -249,7 +249,7 @@ def test_a_source_without_a_default_fails_its_turn_and_says_why():
     run = played(spec=spec.model_copy(update={"variables": {**spec.variables, "risk": bare}}))
     told = inspect_run(run.workflow, run.run, run.events)
     assert [(it.origin, it.how) for it in told.turns[0].fetched] == [
-        ("rate", "found"), ("risk", "fault"),
+        ("rate", "found"), ("risk", "error"),
     ]  # fmt: skip
     assert told.turns[0].error == "risk could not be read: rates.example answered 503"
     assert "     fetched risk could not be read: rates.example answered 503\n" in page(told)

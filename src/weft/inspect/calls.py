@@ -25,9 +25,9 @@ from weft.runtime.tools.hooks import about_to_say, apart
 from weft.runtime.variables.fetching import SERVER
 from weft.runtime.workflow import Workflow
 
-#: default: nothing was found or it could not be read, and it has its default; fault: it has none,
+#: default: nothing was found or it could not be read, and it has its default; error: it has none,
 #: and its turn failed.
-How: TypeAlias = Literal["found", "not found", "default", "fault"]
+How: TypeAlias = Literal["found", "not found", "default", "error"]
 
 #: Details of a reading that are not part of its place.
 _ASIDE: Final = frozenset({"ms", "found", "default"})
@@ -48,7 +48,7 @@ class FetchRecord:
     #: Of a server, the tools it offers.
     tools: tuple[str, ...] | None = None
     #: Why it could not be read.
-    fault: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class DocumentRecord:
     at: int
     name: str
     value: int
-    fault: str = ""
+    error: str = ""
 
 
 def fetch_records(workflow: Workflow, event: Event, data: ContextFetched) -> Iterator[FetchRecord]:
@@ -70,28 +70,28 @@ def fetch_records(workflow: Workflow, event: Event, data: ContextFetched) -> Ite
     origins = dict.fromkeys((*data.found, *data.faults))
     for origin in origins:
         told: Any = data.found.get(origin) or {}
-        fault = data.faults.get(origin, "")
+        error = data.faults.get(origin, "")
         yield FetchRecord(
             seq=event.seq,
             at=event.at,
             origin=origin,
-            how=_how(workflow, origin, told, fault),
+            how=_how(workflow, origin, told, error),
             where=_where(workflow, origin, told),
             note={name: value for name, value in told.items() if name not in _ASIDE},
             ms=told.get("ms"),
-            fault=fault,
+            error=error,
         )
     if data.error:  # What was given, `inspect.board` and `inspect.flow` say.
         origin = "flow" if data.board is None else "board"
-        yield FetchRecord(event.seq, event.at, origin, "fault", "", {}, fault=data.error)
+        yield FetchRecord(event.seq, event.at, origin, "error", "", {}, error=data.error)
     for server, tools in (data.tools or {}).items():
         names = tuple(str(tool["name"]) for tool in tools)
         yield FetchRecord(event.seq, event.at, SERVER + server, "found", "", {}, tools=names)
 
 
-def _how(workflow: Workflow, origin: str, told: dict[str, Any], fault: str) -> How:
-    if fault:
-        return "default" if told.get("default") else "fault"
+def _how(workflow: Workflow, origin: str, told: dict[str, Any], error: str) -> How:
+    if error:
+        return "default" if told.get("default") else "error"
     if told.get("found") is not False:
         return "found"
     variable = workflow.spec.variables.get(origin)

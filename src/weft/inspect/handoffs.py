@@ -31,7 +31,7 @@ class Judgement:
     holds: bool
     verdict: str
     #: Why it came to no verdict.
-    fault: str
+    error: str
     model: str
     answerer: str
     usage: Usage
@@ -90,7 +90,7 @@ def judgement_record(workflow: Workflow, event: Event, data: ConditionJudged) ->
         condition=(rule.condition if rule else None) or "",
         holds=data.holds,
         verdict=data.fault or (f"{word}, because {reason}" if reason else word),
-        fault=data.fault,
+        error=data.fault,
         model=data.model,
         answerer=data.answerer,
         usage=data.usage,

@@ -167,12 +167,12 @@ def _refused_answers(workflow: Workflow, step: Step) -> Iterator[Mismatch]:
     """Yield a value that would not be written any more. What if: an edit asks no transition."""
     data = step.event.data
     if isinstance(data, VariableSet) and data.writer != EDIT:
-        fault = value_error(
+        error = value_error(
             workflow.compiled, step.before.values_of(step.event.turn), data.name, data.value
         )
-        if fault:
+        if error:
             told = _describe(step.event)
-            yield Mismatch(step.event.seq, f"this would be refused: {fault}", None, told)
+            yield Mismatch(step.event.seq, f"this would be refused: {error}", None, told)
 
 
 def _describe(entry: NewEvent | Event) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class ValueRefused:
     at: int
     actor: str
     writer: str
-    fault: str
+    error: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,8 @@ def variable_records(
         match event.data:
             case VariableSet(name=name):
                 values.setdefault(name, []).append(value_set(workflow, event, event.data))
-            case VariableRefused(name=name, writer=writer, fault=fault):
-                said = ValueRefused(event.seq, event.at, event.actor, writer, fault)
+            case VariableRefused(name=name, writer=writer, fault=error):
+                said = ValueRefused(event.seq, event.at, event.actor, writer, error)
                 refused.setdefault(name, []).append(said)
             case RunStarted() as begun:
                 for first in _first_values(workflow, begun):

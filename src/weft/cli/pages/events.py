@@ -102,10 +102,10 @@ def fetched_text(record: FetchRecord) -> str:
         case "not found":
             return f"{record.origin}: nothing in {record.where}{took}"
         case "default":
-            reason = record.fault or f"there is nothing in {record.where}"
+            reason = record.error or f"there is nothing in {record.where}"
             return f"{record.origin}: its default, because {reason}{took}"
-        case "fault":
-            return f"{record.origin} could not be read: {record.fault}"
+        case "error":
+            return f"{record.origin} could not be read: {record.error}"
 
 
 def writer_text(writer: str, inputs: Sequence[str] = ()) -> str:
@@ -128,15 +128,15 @@ def progress_text(share: float, text: str) -> str:
     return f"{share:.0%} {text}".rstrip()
 
 
-def document_text(name: str, fault: str) -> str:
+def document_text(name: str, error: str) -> str:
     """Return whether a document was written."""
-    return f"the document of {name} was " + (f"not written: {fault}" if fault else "written")
+    return f"the document of {name} was " + (f"not written: {error}" if error else "written")
 
 
 def judgement_text(record: Judgement) -> str:
     """Return what a model judged, and its verdict."""
-    if record.fault:
-        return f"could not judge whether {record.condition}: {record.fault}"
+    if record.error:
+        return f"could not judge whether {record.condition}: {record.error}"
     if record.comparison:
         return f"compared the messages with the descriptions of {record.comparison}"
     return f"judged whether {record.condition}: {record.verdict}"

@@ -90,7 +90,7 @@ def _add_run_events(page: Page, inspection: RunInspection) -> None:
     _points(page, inspection.points, 2)
     page.lines(judgement_text(record) for record in inspection.judged)
     for record in inspection.documents:
-        page.line(f"{document_text(record.name, record.fault)} (as of event {record.value})")
+        page.line(f"{document_text(record.name, record.error)} (as of event {record.value})")
 
 
 def took_text(seconds: float, waited: float, digits: int = 2) -> str:
@@ -193,7 +193,7 @@ def _variable(page: Page, variable: VariableRecord) -> None:
             page.line(f"because of {_chain(variable.causes[1:])}", 6, "dim")
     for refused in variable.refused:
         writer = refused.writer
-        page.line(f"refused at event {refused.seq} from {writer}: {refused.fault}", 6)
+        page.line(f"refused at event {refused.seq} from {writer}: {refused.error}", 6)
 
 
 def _chain(causes: Sequence[Cause]) -> str:
