@@ -231,7 +231,7 @@ def test_without_merge_the_second_writer_is_refused_and_inspection_says_why(host
     assert told.state.variables["v"] == 1
     (record,) = inspect_run(told.workflow, told.run, told.events).variables
     assert [it.writer for it in record.refused] == ["agent:B"], "C has set the same as A"
-    assert record.refused[0].fault == (
+    assert record.refused[0].error == (
         "A has set it in parallel; declare merge for it, or let only one set it"
     )
     assert record.value == 1
