@@ -471,7 +471,7 @@ def test_message_has_the_first_three_findings():
         flow.build()
     text = str(caught.value)
     assert text.startswith("the workflow Review has 5 errors and cannot run: ")
-    assert text.count("FLOW0") == 3
+    assert text.count("flow.steps.") == 3
     assert text.endswith("(and 2 more)")
     assert caught.value.message == "the workflow Review has 5 errors and cannot run"
 
