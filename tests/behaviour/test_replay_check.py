@@ -202,7 +202,7 @@ def test_a_condition_without_an_answer_is_found(shopping):
 
 def test_an_engine_that_remembers_is_found(shopping, monkeypatch):
     handlers = shopping.workflow.compiled.handlers
-    handler = handlers[RunEnded]
+    handler, check_ = handlers[RunEnded]
     ends = []
 
     def forgetful(compiled, state, event, data):
@@ -211,7 +211,7 @@ def test_an_engine_that_remembers_is_found(shopping, monkeypatch):
         state.reason = str(len(ends))
         return commands
 
-    monkeypatch.setitem(handlers, RunEnded, forgetful)
+    monkeypatch.setitem(handlers, RunEnded, (forgetful, check_))
     (found,) = check(shopping)
     assert found.what == "folding the journal twice gives two states"
 

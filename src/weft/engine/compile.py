@@ -1,6 +1,6 @@
 """Compiling: everything about a workflow that does not change while it runs, computed once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from pydantic import ValidationError
@@ -19,6 +19,7 @@ from weft.engine.conversation.routing import link_routing, reply_limit, startup_
 from weft.engine.flow import turn as flow_mode
 from weft.engine.flow.plan import compile_flow, roles
 from weft.engine.reduce import EXPECTED, HANDLERS
+from weft.engine.state import State
 from weft.engine.turn.hook_points import (
     REPLY_HOOKS,
     SEND_HOOK,
@@ -49,6 +50,12 @@ from weft.spec.variables import (
 )
 from weft.spec.workflow import WorkflowSpec
 
+#: The modes whose runs may wait although no person is asked, and when they do.
+_PAUSES: Final[Mapping[TurnMode, Callable[[State], bool]]] = {
+    board_mode: board_mode.is_paused,
+    flow_mode: flow_mode.is_paused,
+}
+
 
 def mode_of(spec: WorkflowSpec) -> TurnMode:
     """Return how the turns of a workflow follow each other."""
@@ -75,10 +82,11 @@ def compile_workflow(spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS) -> Comp
     }
     servers = tuple(server.name for server in spec.mcp_servers)
     mode = mode_of(spec)
+    handlers, expected = {**HANDLERS, **mode.HANDLERS}, {**EXPECTED, **mode.EXPECTED}
     return CompiledWorkflow(
         mode=mode,
-        handlers={**HANDLERS, **mode.HANDLERS},
-        expected={**EXPECTED, **mode.EXPECTED},
+        handlers={kind: (handler, expected.get(kind)) for kind, handler in handlers.items()},
+        is_paused=_PAUSES.get(mode),
         orchestrator=spec.orchestrator,
         startup=startup_mode(spec.orchestrator),
         agents=_agents(spec, hooks),

@@ -177,10 +177,6 @@ class TurnMode(Protocol):
         """Return what a turn records next where its journal was cut before that."""
         ...
 
-    def is_paused(self, state: State, /) -> bool:
-        """Tell whether a run may wait although no person is asked."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class ActivationRules:
@@ -213,9 +209,10 @@ class CompiledWorkflow:
     """A workflow, sorted for quick look-up."""
 
     mode: TurnMode
-    #: The handlers of all events, and when these are expected.
-    handlers: Mapping[type[EventData], Handler]
-    expected: Mapping[type[EventData], Expected]
+    #: The handler of each event, and when that is expected; None for always.
+    handlers: Mapping[type[EventData], tuple[Handler, Expected | None]]
+    #: Tells whether a run may wait although no person is asked; None if it never does.
+    is_paused: Callable[[State], bool] | None
     orchestrator: Orchestrator
     startup: StartupMode
     agents: Mapping[str, ActivationRules]

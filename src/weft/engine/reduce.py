@@ -125,13 +125,11 @@ def advance(compiled: CompiledWorkflow, state: State, event: Event) -> list[Comm
     state.seq = event.seq
     data = event.data
     kind = type(data)
-    check = compiled.expected.get(kind)  # As in `is_expected`, without a call for every event.
-    handler = compiled.handlers.get(kind)
-    if (
-        state.status == "ended"
-        or handler is None  # An event of another mode.
-        or (check is not None and not check(state, event.turn, data))
-    ):
+    known = compiled.handlers.get(kind)
+    if known is None or state.status == "ended":  # An event of another mode, or after the end.
+        return []
+    handler, check = known
+    if check is not None and not check(state, event.turn, data):
         return []
     if compiled.triggers.custom:
         fired, seen = custom(compiled, state, event)
@@ -141,7 +139,8 @@ def advance(compiled: CompiledWorkflow, state: State, event: Event) -> list[Comm
     else:
         commands = handler(compiled, state, event, data)
     if state.outcome is None:
-        may_wait = state.requests or compiled.mode.is_paused(state)
+        is_paused = compiled.is_paused
+        may_wait = state.requests or (is_paused is not None and is_paused(state))
         state.status = "waiting" if may_wait and not _is_busy(state) else "running"
     return commands
 
@@ -151,7 +150,7 @@ def is_expected(compiled: CompiledWorkflow, state: State, turn: int, data: Event
 
     Another process may have got a result first, or the run may have ended.
     """
-    check = compiled.expected.get(type(data))
+    _, check = compiled.handlers[type(data)]
     return state.status != "ended" and (check is None or check(state, turn, data))
 
 

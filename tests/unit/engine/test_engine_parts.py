@@ -8,11 +8,14 @@ import pytest
 
 from support.engine_play import workflow
 from weft.engine.board import turn as board_mode
+from weft.engine.compile import compile_workflow
 from weft.engine.conversation import turn as conversation_mode
 from weft.engine.conversation.routing import Route
 from weft.engine.events import (
     KIND_NAMES,
     KINDS,
+    Branched,
+    Event,
     EventData,
     HandedOff,
     ModelReplied,
@@ -26,11 +29,12 @@ from weft.engine.events.codec import decode, encode, read_json
 from weft.engine.flow import turn as flow_mode
 from weft.engine.flow.state import StepRun
 from weft.engine.log import KeyLog, Log
-from weft.engine.reduce import HANDLERS
+from weft.engine.reduce import HANDLERS, reduce
 from weft.engine.state import Activation, ActivationChanges, State
 from weft.engine.variables.access import BY_TRIGGER, write_error
 from weft.engine.variables.patterns import pattern
 from weft.errors import ExpressionError
+from weft.spec.workflow import WorkflowSpec
 from weft.testing.journal.kinds import EVERY_KIND
 
 
@@ -296,3 +300,11 @@ def test_what_is_wrong_with_json_is_told_where_it_stands(raw, said):
 
 def test_json_is_read():
     assert read_json(b'{"a": [1, null]}') == {"a": [1, None]}
+
+
+def test_event_of_another_mode_changes_nothing():
+    agents = [{"agent_name": "A"}]
+    spec = {"orchestrator": {"workflow_name": "W", "initial_agent": "A"}, "agents": agents}
+    compiled = compile_workflow(WorkflowSpec.model_validate(spec))
+    branched = Event(1, 0, "engine", 0, 0, Branched("a", "b", "case"))
+    assert reduce(compiled, State("r"), branched) == (State("r", seq=1), [])

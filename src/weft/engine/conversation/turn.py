@@ -77,7 +77,6 @@ __all__ = [
     "HANDLERS",
     "ask_again",
     "fetch_of",
-    "is_paused",
     "on_fetch_failed",
     "on_fetched",
     "on_hook_failed",
@@ -92,6 +91,7 @@ __all__ = [
     "start_turns",
     "stop",
 ]
+
 
 # -- start
 
@@ -199,7 +199,7 @@ def on_reply(
     data: ModelReplied,
     output: Json,
 ) -> list[Command]:
-    """Call the hooks that may change the reply, or take it as it is."""
+    """Call the hooks that may change the reply, or take it is."""
     if compiled.agents[active.agent].send:
         return send(compiled, state, active, data.text)
     fields = cast("dict[str, Json] | None", output)
@@ -311,11 +311,6 @@ def resume(_compiled: CompiledWorkflow, state: State) -> list[Command]:
 def resume_turn(compiled: CompiledWorkflow, state: State, active: Activation) -> list[Command]:
     """Return the call at a hook point that a turn waits for."""
     return resume_hook(compiled, state, active, hooks_of(compiled, active))
-
-
-def is_paused(_state: State) -> bool:
-    """Tell that a conversation waits only for persons."""
-    return False
 
 
 HANDLERS: Final[Mapping[type[EventData], Handler]] = {
