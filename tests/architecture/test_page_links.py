@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from weft.catalogue import CATALOGUE, FAMILIES
+
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -15,6 +17,17 @@ def anchors(page: Path) -> set[str]:
     return {
         re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings
     }
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page.name != "CHANGELOG.md"],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_every_finding_on_a_page_exists(page):
+    families = "|".join(FAMILIES)
+    named = re.findall(rf"\b(?:{families})\d{{3}}\b", page.read_text(encoding="utf-8"))
+    assert set(named) <= {entry.code for entry in CATALOGUE.values()}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
