@@ -204,9 +204,9 @@ class Page:
         return "\n".join(self._lines)
 
 
-#: The file of package code in a traceback begins with a part of the digest of its package: the
-#: code is imported from the journal or from memory, in a namespace of its own.
-_IN_MEMORY: Final = re.compile(r'(?<=File ")d([0-9a-f]{16})(?:_\d+)?/')
+#: The file of package code in a traceback begins with the name of its package: the code is
+#: imported from the journal or from memory.
+_PACKAGE_FILE: Final = re.compile(r'(?<=File ")(\w+)/')
 
 
 @contextmanager
@@ -237,15 +237,15 @@ class DetailLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Print a message, with paths of package files that can be opened."""
         text = self.format(record)
-        if _IN_MEMORY.search(text):
-            known = {digest[:16]: f"{folder}/" for digest, folder in self._packages()}
-            text = _IN_MEMORY.sub(lambda found: known.get(found[1], found[0]), text)
+        if _PACKAGE_FILE.search(text):
+            known = self._packages()
+            text = _PACKAGE_FILE.sub(lambda found: known.get(found[1], found[0]), text)
         self._streams.detail(clean_lines(text))
 
-    def _packages(self) -> list[tuple[str, str]]:
+    def _packages(self) -> dict[str, str]:
+        """Return the folders of packages by name, each with a slash."""
         # Deferred: most commands log nothing, and reading packages takes a while to load.
-        from weft.cli.starting import digest_on_disk  # noqa: PLC0415
         from weft.packages.workspace import find_packages  # noqa: PLC0415
 
         folders = find_packages(self._streams.settings.workspace)
-        return [(digest_on_disk(folder), str(folder)) for folder in folders]
+        return {folder.resolve().name: f"{folder}/" for folder in folders}
