@@ -345,7 +345,7 @@ def test_export_refuses_a_secret_and_does_not_show_it(weft, support, write):
     write(support, "context_variables.json", {"context_variables": {"definitions": variables}})
     refused = weft("export", "Support", "--quiet")
     assert refused.code == 1
-    assert "error[VAR005]: api_key seems to hold a secret" in refused.err
+    assert "error[VAR005]: api_key looks like a secret" in refused.err
     assert "9f2c81d07be4" not in refused.err
 
 

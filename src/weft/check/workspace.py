@@ -60,7 +60,7 @@ def required_exists(subject: WorkspaceSubject) -> Iterator[Hit]:
             if other not in subject.workflows:
                 yield Hit(
                     (name, *_REQUIRED, index),
-                    f'{name} requires "{other}", which is no workflow of this workspace',
+                    f'{name} requires unknown workflow "{other}"',
                     hint=subject.suggestions.get(other) or ("add the workflow to the workspace",),
                 )
 
@@ -87,8 +87,7 @@ def member_exists(subject: WorkspaceSubject) -> Iterator[Hit]:
             if member.name not in subject.workflows:
                 yield Hit(
                     (file, "workflows", index, "name"),
-                    f'the pack {pack.pack_name} holds "{member.name}", '
-                    "which is no workflow of this workspace",
+                    f'the pack {pack.pack_name} has unknown workflow "{member.name}"',
                     hint=subject.suggestions.get(member.name)
                     or ("add the workflow to the workspace, or take it out of the pack",),
                 )

@@ -56,7 +56,7 @@ def test_every_rule_has_its_entry_in_the_catalogue():
 def test_PACK001_unknown_requirement():
     hit = only("PACK001", subject({"Billing": ["Onboarding", "Onbording"], "Onboarding": []}))
     assert hit.path == ("Billing", *REQUIRED, 1)
-    assert hit.message == 'Billing requires "Onbording", which is no workflow of this workspace'
+    assert hit.message == 'Billing requires unknown workflow "Onbording"'
     assert hit.hint == ('did you mean "Onboarding"?',)
 
 
@@ -89,7 +89,7 @@ def test_PACK003_unknown_member():
     shop = pack(("Billing", "primary"), ("Biling", "dependent"))
     hit = only("PACK003", subject({"Billing": []}, shop=shop))
     assert hit.path == ("shop.json", "workflows", 1, "name")
-    assert 'the pack Shop holds "Biling"' in hit.message
+    assert 'the pack Shop has unknown workflow "Biling"' in hit.message
     assert hit.hint == ('did you mean "Billing"?',)
 
 

@@ -146,8 +146,8 @@ def _shadow(chart: Chart, rules: tuple[RoutingRule, ...], index: int, bits: int)
     for rule in rules:
         truth = chart.ground.truths.get(rule.index)
         if rule.index != index and truth and not bits & ~truth.yes:
-            return f"the rule to {rule.target} always comes first"
-    return "one of the rules before it always comes first"
+            return f"the rule to {rule.target} always applies first"
+    return "one of the rules before it always applies first"
 
 
 Status: TypeAlias = Literal["can end", "endless", "may be endless", "unfinished", "not explored"]

@@ -110,7 +110,7 @@ def extension_can_be_mounted(subject: Subject) -> Iterator[Hit]:
             fact = f"the prefix of the {extension.kind} {extension.entrypoint} is not used"
             yield Hit(prefix, fact, hint=('remove "prefix": a router alone is mounted under one',))
         elif extension.prefix is not None and not is_address_path(extension.prefix):
-            yield Hit(prefix, f'"{extension.prefix}" is no path of an address', hint=(PATH_HINT,))
+            yield Hit(prefix, f'"{extension.prefix}" is not a valid path', hint=(PATH_HINT,))
 
 
 # -- tools that a structured output calls

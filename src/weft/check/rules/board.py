@@ -216,7 +216,7 @@ def model_is_told_what_to_do(subject: Subject) -> Iterator[Hit]:
         if not told and _has_silent_model(it):
             yield Hit(
                 (*path, "agent"),
-                f"the model of {it.agent} is not told what to do",
+                f"the model of {it.agent} has no instructions",
                 hint=("write a prompt or a description in agents.json",),
             )
 
@@ -233,6 +233,6 @@ def context_has_its_board(subject: Subject) -> Iterator[Hit]:
     for number, agent in enumerate(subject.spec.agents):
         for index, it in enumerate(agent.context):
             if isinstance(it, BoardIngredient):
-                fact = f"the context of {agent.agent_name} asks for a board, which is not there"
+                fact = f'the context of {agent.agent_name} has the part "board" without a board'
                 hint = "remove this part, or write board.json"
                 yield Hit(("agents", number, "context", index), fact, hint=(hint,))

@@ -118,7 +118,7 @@ def join_comes_to_an_end(subject: Subject) -> Iterator[Hit]:
         if it.join and it.join.within_seconds is None and it.join.within_count is None:
             yield Hit(
                 (*path, "join"),
-                f"{agent.agent} waits for ever for what an artifact is joined with",
+                f"{agent.agent} waits forever for the other artifacts of a join",
                 hint=("add within_seconds or within_count, after which it is given up",),
             )
 
@@ -148,7 +148,7 @@ def _schedule(path: Path, agent: str, schedule: Schedule) -> Iterator[Hit]:
         try:
             parse_cron(schedule.cron)
         except ExpressionError as error:
-            fact = f"the schedule of {agent} cannot be read: {error}"
+            fact = f"the schedule of {agent} is not valid: {error}"
             yield Hit((*path, "cron"), fact, hint=(error.hint,) if error.hint else ())
 
 
@@ -221,7 +221,7 @@ def _idle(provider: Provider) -> tuple[str, str] | None:
             return f"has two limits, of which {provider.limit} counts", "keep one of them"
     filtering = isinstance(provider, FilteredProvider | SemanticProvider)
     if filtering and _is_contradictory(provider.filters):
-        return "gives nothing: its filters exclude each other", "correct since, until or tags"
+        return "returns nothing: its filters exclude each other", "correct since, until or tags"
     return None
 
 
@@ -277,6 +277,6 @@ def state_is_filled(subject: Subject) -> Iterator[Hit]:
         if isinstance(it, StateProvider) and agent not in filling and None not in filling:
             yield Hit(
                 path,
-                f'a provider of {agent.agent} reads "{it.key}" of the state, which nobody fills',
+                f'a provider of {agent.agent} reads "{it.key}" of the state, which is never set',
                 hint=(f"give {agent.agent} a component that sets it in pre_consume",),
             )

@@ -140,6 +140,15 @@ def functions_meant(subject: Subject) -> set[str]:
     return {name for name in near if name}
 
 
+def files_under(subject: Subject, folder: Folder) -> list[str]:
+    """Return the Python files of a folder, relative to it."""
+    return [
+        path.removeprefix(f"{folder}/")
+        for path in subject.code
+        if path.startswith(f"{folder}/") and path.endswith(".py")
+    ]
+
+
 # -- CODE001, CODE002, CODE005: files and functions of tools and hooks
 
 
@@ -306,7 +315,7 @@ def _of_flow(subject: Subject) -> Iterator[CodeReference]:
     return (CodeReference(path, name, name) for path, name in flow_references(subject))
 
 
-_REFERENCES: Final = {
+REFERENCES: Final = {
     "orchestrator": _of_orchestrator,
     "variables": _of_variables,
     "board": _of_board,
@@ -319,7 +328,7 @@ _OWN: Final = frozenset({"tools", "hooks", "workflows"})
 
 
 def _missing_references(root: str, subject: Subject) -> Iterator[Hit]:
-    for it in _REFERENCES[root](subject):
+    for it in REFERENCES[root](subject):
         if root in _OBJECTS:
             missing = _missing_object(subject, it.reference)
         else:
@@ -353,7 +362,7 @@ def _is_own(subject: Subject, module: str) -> bool:
 def _objects_of_programs(root: str, subject: Subject) -> Iterator[Hit]:
     if not subject.folder:
         return  # the workflow is defined in code, which may name its own objects
-    for it in _REFERENCES[root](subject):
+    for it in REFERENCES[root](subject):
         if it.reference.startswith(LOCAL):
             name = it.reference.removeprefix(LOCAL)
             yield Hit(
@@ -364,7 +373,7 @@ def _objects_of_programs(root: str, subject: Subject) -> Iterator[Hit]:
 
 
 def _unsatisfied_references(root: str, subject: Subject) -> Iterator[Hit]:
-    for it in _REFERENCES[root](subject):
+    for it in REFERENCES[root](subject):
         found = function_named(subject, it.reference) if it.given is not None else None
         if found:
             known = [name for name in subject.variable_names if name not in (it.given or ())]
@@ -395,7 +404,7 @@ def _required(
 REFERENCE_RULES: Final = tuple(
     CheckRule(code, frozenset({root, *reads}), partial(check, root))
     for code, check, reads, roots in (
-        ("CODE002", _missing_references, ("code",), tuple(_REFERENCES)),
+        ("CODE002", _missing_references, ("code",), tuple(REFERENCES)),
         ("CODE004", _unsatisfied_references, ("code",), ("variables",)),
         ("CODE006", _objects_of_programs, (), _OBJECTS),
     )
@@ -463,59 +472,3 @@ def output_gives_arguments(subject: Subject) -> Iterator[Hit]:
                     hint=did_you_mean(lacking[0], fields)
                     or (f"add the field to {model}, or give the parameter a default value",),
                 )
-
-
-# -- NAME003: files that nothing uses
-
-
-def files_under(subject: Subject, folder: Folder) -> list[str]:
-    """Return the Python files of a folder, relative to it."""
-    return [
-        path.removeprefix(f"{folder}/")
-        for path in subject.code
-        if path.startswith(f"{folder}/") and path.endswith(".py")
-    ]
-
-
-@rule(
-    "NAME003", "tools", "lifecycle_tools", "hooks", "variables", "orchestrator", "flow", "board",
-    "code",
-)  # fmt: skip
-def file_is_used(subject: Subject) -> Iterator[Hit]:
-    if code_of(subject).faults:
-        return  # what a broken file imports is not known
-    used = _files_in_use(subject)
-    folders: tuple[Folder, ...] = ("tools", "hooks")
-    for folder in folders:
-        for name in files_under(subject, folder):
-            file = f"{folder}/{name}"
-            if file not in used and not name.endswith("__init__.py"):
-                yield Hit(
-                    (),
-                    f"{file} is never used",
-                    hint=(f"declare its function in {folder}.json, or delete the file",),
-                    place=Place(file, 1, 1),
-                )
-
-
-def _files_in_use(subject: Subject) -> set[str]:
-    used = {file for entry in all_entries(subject) if (file := _file_meant(subject, entry))}
-    references = (it.reference for find in _REFERENCES.values() for it in find(subject))
-    modules = [reference.partition(":")[0] for reference in references]
-    used.update(file for name in modules if (file := _module_meant(subject, name)))
-    for path, module in code_of(subject).modules.items():
-        used |= module.imports - {path}
-    return used
-
-
-def _file_meant(subject: Subject, entry: AnyEntry) -> str | None:
-    """Return the declared file; a misspelt one stands for the file that was probably meant."""
-    if entry.file in subject.code:
-        return entry.file
-    near = nearest(entry.declared.file, files_under(subject, entry.folder))
-    return f"{entry.folder}/{near}" if near else None
-
-
-def _module_meant(subject: Subject, name: str) -> str | None:
-    near = name if module_file(subject, name) else nearest(name, module_names(subject))
-    return module_file(subject, near) if near else None

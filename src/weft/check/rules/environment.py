@@ -22,7 +22,7 @@ def routing_survives_production(subject: Subject) -> Iterator[Hit]:
             if chain:
                 yield Hit(
                     ("handoffs", index, "condition"),
-                    f"the rule {handoff.source_agent} -> {handoff.target_agent} depends on the "
+                    f"the handoff {handoff.source_agent} -> {handoff.target_agent} depends on the "
                     f"environment variable {chain[-1]}, which production hides",
                     cause=computed_from(chain),
                     hint=(f"decide by a derived variable, or make {chain[-1]} static",),
@@ -61,7 +61,7 @@ def asks_for_what_exists(subject: Subject) -> Iterator[Hit]:
             if name in gone and subject.spec.variables[name].source.type not in IN_PRODUCTION:
                 yield Hit(
                     ("handoffs", index, "condition"),
-                    f"the rule {handoff.source_agent} -> {handoff.target_agent} asks for {name}, "
+                    f"the handoff {handoff.source_agent} -> {handoff.target_agent} tests {name}, "
                     f"which does not exist here {_why(subject, name)}",
                     hint=("decide by another variable, or set CONTEXT_INCLUDE_SCHEMA=1",),
                     offset=offset,

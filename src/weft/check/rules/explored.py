@@ -18,19 +18,19 @@ READS: Final = (
 )  # fmt: skip
 
 _FEWER: Final = "let fewer variables decide handoffs, or give them fewer values"
-_WAY_OUT: Final = "add a rule that leads to user or terminate then"
+_WAY_OUT: Final = "add a handoff to user or terminate for this state"
 
 
 @rule("HAND008", *READS, modes=CONVERSATION)
 def every_agent_speaks(subject: Subject) -> Iterator[Hit]:
     found = subject.once(explore)
     for agent, others in _gathered(subject, found.unreachable_agents):
-        message = f"no run ever comes to {agent}"
+        message = f"{agent} is unreachable"
         hint = f"add a handoff to {agent}, or remove it"
         if agent not in found.unvisited_agents:
-            message = f"{agent} never speaks: a rule before its replies always hands off"
-            hint = f"narrow the conditions of the rules before the replies of {agent}"
-        either = f"nor does any come to {', '.join(others)} by way of {agent}"
+            message = f"{agent} never replies: a handoff before its replies always applies"
+            hint = f"narrow the conditions of the handoffs before the replies of {agent}"
+        either = f"so are {', '.join(others)}, which only {agent} leads to"
         yield Hit(
             _place(subject, agent),
             message,
@@ -51,7 +51,7 @@ def _closed_ways(subject: Subject, found: Exploration, agent: str) -> Iterator[s
         handoff = subject.spec.handoffs[unused.index]
         source = handoff.source_agent
         if handoff.target_agent == agent and source not in found.unreachable_agents:
-            yield f"the rule {source} -> {agent} never applies: {unused.why}"
+            yield f"the handoff {source} -> {agent} never applies: {unused.why}"
             yield from unused.facts
 
 
@@ -63,10 +63,10 @@ def every_rule_applies(subject: Subject) -> Iterator[Hit]:
             handoff = subject.spec.handoffs[unused.index]
             yield Hit(
                 ("handoffs", unused.index, "condition"),
-                f"the rule {handoff.source_agent} -> {handoff.target_agent} never applies: "
+                f"the handoff {handoff.source_agent} -> {handoff.target_agent} never applies: "
                 f"{unused.why}",
                 cause=unused.facts,
-                hint=("correct the condition or the priority, or remove the rule",),
+                hint=("correct the condition or the priority, or remove the handoff",),
             )
 
 
@@ -113,16 +113,16 @@ def no_agent_is_a_dead_end(subject: Subject) -> Iterator[Hit]:
     for endless in _endless(subject):
         if len(endless.agents) == 1:
             agent = endless.agents[0]
-            fact = f"{agent} has one turn after the other for ever{_once(endless)}"
-            yield _hit(subject, endless, f"{fact}: no rule leads on to an end")
+            fact = f"{agent} repeats its turn forever{_once(endless)}"
+            yield _hit(subject, endless, f"{fact}: no handoff leads to an end")
 
 
 @rule("HAND011", *READS, modes=CONVERSATION)
 def no_circle_is_closed(subject: Subject) -> Iterator[Hit]:
     for endless in _endless(subject):
         if len(endless.agents) > 1:
-            fact = f"{listed(endless.agents)} hand off to each other for ever{_once(endless)}"
-            yield _hit(subject, endless, f"{fact}: no rule leads out")
+            fact = f"{listed(endless.agents)} hand off to each other forever{_once(endless)}"
+            yield _hit(subject, endless, f"{fact}: no handoff leads out")
 
 
 @rule("HAND012", *READS, modes=CONVERSATION)
@@ -131,12 +131,12 @@ def every_run_can_end(subject: Subject) -> Iterator[Hit]:
     if found.status == "unfinished":
         yield Hit(
             ("orchestrator", "initial_agent"),
-            f"not every way a run can go was explored: {found.reason}",
+            f"not all runs were explored: {found.reason}",
             hint=(_FEWER,),
         )
     if found.status == "may be endless":
         endless = found.endless[0]
-        fact = f"a run may get to {listed(endless.agents)} and never come to an end"
+        fact = f"a run may reach {listed(endless.agents)} and never end"
         yield _hit(
             subject, endless, f"{fact}{_once(endless)}", f"it depends on this: {found.reason}"
         )
@@ -153,12 +153,12 @@ def _once(endless: EndlessRun) -> str:
 
 
 def _hit(subject: Subject, endless: EndlessRun, fact: str, *why: str) -> Hit:
-    way = (f"a run gets there by: {endless.witness}", f"and goes on: {endless.cycle}")
+    way = (f"a run reaches it by: {endless.witness}", f"and continues: {endless.cycle}")
     return Hit(
         _place(subject, endless.agents[0]),
         fact,
         cause=(*why, *way),
-        hint=(_WAY_OUT, "or correct the one that should"),
+        hint=(_WAY_OUT, "or correct the one that should apply"),
     )
 
 

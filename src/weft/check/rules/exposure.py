@@ -151,7 +151,7 @@ def used_is_exposed(subject: Subject) -> Iterator[Hit]:
         if use.name in hidden.get(use.agent, ()):
             yield Hit(
                 use.path,
-                f"the prompt of {use.agent} puts in {use.name}, which {use.agent} is not shown",
+                f"the prompt of {use.agent} inserts {use.name}, which {use.agent} is not shown",
                 hint=_expose_hint(subject, use.agent, use.name),
                 fix=_expose(subject, use.agent, use.name, hidden[use.agent]),
                 offset=use.offset,
@@ -252,7 +252,7 @@ def mentioned_is_exposed(subject: Subject) -> Iterator[Hit]:
             met.add((agent, name))
             yield Hit(
                 prompt.path,
-                f"the prompt of {agent} speaks of {name}, but {agent} is not shown its value",
+                f"the prompt of {agent} mentions {name}, but {agent} is not shown its value",
                 hint=_expose_hint(subject, agent, name),
                 offset=offset,
                 length=len(name),
@@ -330,7 +330,7 @@ def _secrecy(way: tuple[str, ...]) -> str:
 
 @rule("EXPO013", "agents", "variables", "exposure")
 def key_is_hidden(subject: Subject) -> Iterator[Hit]:
-    hint = 'set "secret" to true and let a tool use it, or rename it if it is no secret'
+    hint = 'set "secret" to true and let a tool use it, or rename it if it is not a secret'
     return _sights(subject, _looks_secret, _likeness, hint)
 
 
@@ -368,7 +368,7 @@ def _sights(
         if way and (use.agent, use.name) not in shown:
             yield Hit(
                 use.path,
-                f"the prompt of {use.agent} puts in {use.name}, which {told(way)}",
+                f"the prompt of {use.agent} inserts {use.name}, which {told(way)}",
                 cause=computed_from(way),
                 hint=(hint,),
                 offset=use.offset,

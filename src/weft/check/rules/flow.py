@@ -293,7 +293,7 @@ def _idle_approvals(subject: Subject) -> Iterator[tuple[Path, str, str]]:
             fact = f"no answer to {it.name} rejects anything"
             yield (*path, "on_rejection"), fact, "let an option say rejects, or remove the path"
         if it.on_timeout and it.default is not None:
-            fact = f'when nobody answers {it.name}, "{it.default}" counts as the answer'
+            fact = f'without an answer to {it.name}, "{it.default}" is used'
             yield (*path, "on_timeout"), fact, "remove the default, or remove the path"
 
 
@@ -324,7 +324,7 @@ def approval_can_be_given(subject: Subject) -> Iterator[Hit]:
     for path, it in approvals(subject):
         names = [one.name for one in it.options]
         if not names:
-            fact = f"nobody can answer {it.name}: it has no options"
+            fact = f"{it.name} cannot be answered: it has no options"
             yield Hit((*path, "options"), fact, hint=("add options, or leave the key out",))
         elif all(one.rejects for one in it.options):
             fact = f"every answer to {it.name} rejects it"
@@ -352,7 +352,7 @@ def somebody_is_asked(subject: Subject) -> Iterator[Hit]:
         ]
         for place, name in asked:
             if not re.fullmatch(ADDRESSEE, name):
-                fact = f'{it.name} asks "{name}", which names nobody'
+                fact = f'{it.name} has the invalid approver "{name}"'
                 yield Hit(place, fact, hint=("write user:NAME, role:NAME or group:NAME",))
 
 

@@ -248,7 +248,7 @@ def source_is_there(subject: Subject) -> Iterator[Hit]:
         if template is not None and "{context}" not in template:
             fact = f"the template of {step.name} has no place for the context"
             place = (*path, "context", "format", "template")
-            yield Hit(place, fact, hint=("write {context} where it stands",))
+            yield Hit(place, fact, hint=("write {context} where the context belongs",))
 
 
 @rule("FLOW029", "flow", "agents", "registry", "variables", "models")

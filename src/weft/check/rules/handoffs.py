@@ -46,8 +46,8 @@ def one_fallback(subject: Subject) -> Iterator[Hit]:
             same = other.target_agent == handoff.target_agent
             yield Hit(
                 ("handoffs", index, "source_agent"),
-                f"{handoff.source_agent} has a second rule without a condition, "
-                f"to {handoff.target_agent}; the one to {other.target_agent} always comes first",
+                f"{handoff.source_agent} has a second handoff without a condition, "
+                f"to {handoff.target_agent}; the one to {other.target_agent} always applies first",
                 hint=("give one of the two a condition, or remove it",),
                 fix=Fix("remove the repeated rule", (Remove(("handoffs", index)),))
                 if same
@@ -84,9 +84,9 @@ def agent_gets_to_reply(subject: Subject) -> Iterator[Hit]:
         if _is_fallback(handoff, "pre"):
             yield Hit(
                 ("handoffs", index, "condition_scope"),
-                f"{handoff.source_agent} could never reply: before each of its turns it "
+                f"{handoff.source_agent} can never reply: before each of its turns it "
                 f"hands off to {handoff.target_agent}, without a condition",
-                hint=('give the rule a condition, or set "condition_scope": "post"',),
+                hint=('give the handoff a condition, or set "condition_scope": "post"',),
             )
 
 
@@ -120,7 +120,7 @@ def model_can_hand_off(subject: Subject) -> Iterator[Hit]:
         if not targets:
             yield Hit(
                 path,
-                f"{agent.agent_name} may hand off by tools, but has no rule that names a target",
+                f"{agent.agent_name} may hand off by tools, but has no handoffs",
                 hint=(f"add the handoffs of {agent.agent_name}", 'or remove "handoff_tools"'),
             )
         for place, tool in enumerate(subject.spec.tools):
@@ -138,7 +138,7 @@ _LET_USER_IN: Final = "or let a person take part: human_in_the_loop true and a c
 
 def _why_no_user(orchestrator: Orchestrator) -> str | None:
     if startup_mode(orchestrator) == "BackendOnly":
-        return "nobody takes part in a run that starts in the background"
+        return "a run that starts in the background has no user"
     return None if orchestrator.human_in_the_loop else "human_in_the_loop is false"
 
 
@@ -155,7 +155,7 @@ def priorities_differ(subject: Subject) -> Iterator[Hit]:
         ):
             yield Hit(
                 second.path,
-                f"the rules {first} and {second} may apply at once and have the same "
+                f"the handoffs {first} and {second} may apply at the same time and have the same "
                 f"priority {second.handoff.priority}; the first in the file wins",
                 hint=("give them different priorities, or conditions that exclude each other",),
             )

@@ -93,7 +93,7 @@ def tool_is_unique(subject: Subject) -> Iterator[Hit]:
         elif known != file:
             yield Hit(
                 path,
-                f"the tool name {tool.function} stands for two functions",
+                f"the tool name {tool.function} names two functions",
                 cause=(f"one is in {known}, the other in {file}",),
                 hint=("give one of the functions another name: triggers refer to tools by it",),
             )

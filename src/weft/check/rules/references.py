@@ -249,7 +249,7 @@ def _find(
     elif step == "{}":
         for key, item in value.items():
             yield from _find(item, rest, (*path, key), {**around, "key": key})
-    elif isinstance(value, Part):
+    else:
         inner = getattr(value, step, None)
         if inner is not None:
             fields = {name: getattr(value, name) for name in type(value).model_fields}

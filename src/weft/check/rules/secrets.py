@@ -40,7 +40,7 @@ def no_secret_is_written_down(subject: Subject) -> Iterator[Hit]:
         if kind:
             yield Hit(
                 path,
-                f"{what} seems to hold a secret, {kind}, which every model it is sent to and "
+                f"{what} looks like a secret ({kind}), which every model it is sent to and "
                 "everyone who has the package can read",
                 hint=(f"let a tool use it, and {_TAKEN_FROM_OUTSIDE}", _GIVEN_UP),
             )
@@ -70,7 +70,7 @@ def _secret_hits(
     if kind:
         yield Hit(
             path,
-            f"{name} seems to hold a secret, {kind}, which everyone who has the package can read",
+            f"{name} looks like a secret ({kind}), which everyone with the package can read",
             hint=(instead, _GIVEN_UP),
         )
 
@@ -131,7 +131,7 @@ def secret_has_a_keeper(subject: Subject) -> Iterator[Hit]:
             kind = variable.source.type
             yield Hit(
                 ("variables", name, "source", "type"),
-                f"{name} is secret, but its source is {kind}, which keeps the value in the open",
+                f"{name} is secret, but its source is {kind}, which stores the value visibly",
                 hint=(
                     'use an "environment", "database", "external" or "file" source',
                     'or remove "secret"',

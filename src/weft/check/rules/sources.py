@@ -229,7 +229,7 @@ def _whole_document(name: str, variable: Variable, field: str | None = None) -> 
         document = isinstance(variable.source, EntitySource)
         yield Hit(
             ("variables", name, "type"),
-            f"{name} is a document, an object, which never fits {short(print_type(variable.type))}",
+            f"{name} is a document (an object), which is not {short(print_type(variable.type))}",
             hint=("set the type to dict or to a model",)
             if document
             else ('name the "field" of the document that is meant', "or set the type to dict"),
@@ -295,7 +295,7 @@ def routed_on_in_time(subject: Subject) -> Iterator[Hit]:
         if variable.routing and strategy == "on_demand":
             yield Hit(
                 ("variables", name, "routing"),
-                f"{name} may decide handoffs, but is read for the turns that are shown it alone",
+                f"{name} may decide handoffs, but is read only for agents that are shown it",
                 hint=('set "refresh_strategy" to "per_phase" or "once"', 'or remove "routing"'),
             )
 
@@ -322,6 +322,6 @@ def needed_is_there(subject: Subject) -> Iterator[Hit]:
                 )
 
 
-_SIGN_IN: Final = "find it by something that is no secret; a service knows us by its auth"
+_SIGN_IN: Final = 'use a variable that is not secret; for a service use "auth"'
 _FOUND_BY: Final = "find it by a built-in, static, environment or derived variable"
 _READ_LATER: Final = 'or read the one once, and the other with "refresh_strategy": "per_phase"'

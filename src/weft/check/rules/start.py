@@ -37,7 +37,7 @@ def run_can_start(subject: Subject) -> Iterator[Hit]:
         case ScheduleStart() as start:
             yield from _schedule(start)
         case WebhookStart(path=str() as path) if not is_address_path(path):
-            yield Hit((*_PATH, "path"), f'"{path}" is no path of an address', hint=(PATH_HINT,))
+            yield Hit((*_PATH, "path"), f'"{path}" is not a valid path', hint=(PATH_HINT,))
         case _:
             pass
     yield from _mode(orchestrator)
@@ -47,7 +47,7 @@ def _schedule(start: ScheduleStart) -> Iterator[Hit]:
     fault = _cron_fault(start.cron)
     if fault:
         hint = 'write minute, hour, day, month and weekday: "0 9 * * MON-FRI" is nine on workdays'
-        yield Hit((*_PATH, "cron"), f"the schedule cannot be read: {fault}", hint=(hint,))
+        yield Hit((*_PATH, "cron"), f"the schedule is not valid: {fault}", hint=(hint,))
     if not _ZONE.fullmatch(start.timezone):
         yield Hit(
             (*_PATH, "timezone"),
@@ -62,7 +62,7 @@ def _cron_fault(cron: str) -> str | None:
         return f"it has {len(fields)} fields in place of five"
     for text, (name, least, most, words) in zip(fields, _FIELDS, strict=True):
         if not all(_is_item(item, least, most, words) for item in text.split(",")):
-            return f'"{text}" is no {name}, which is from {least} to {most}'
+            return f'"{text}" is not a valid {name} from {least} to {most}'
     return None
 
 

@@ -92,9 +92,7 @@ def default_is_a_state(subject: Subject) -> Iterator[Hit]:
             fact = f"{machine.name} has transitions but no default, so no transition can apply"
             yield Hit(machine.path, fact, hint=hint)
         else:
-            fact = (
-                f"{machine.name} starts as {machine.told(machine.start)}, which no transition knows"
-            )
+            fact = f"{machine.name} starts as {machine.told(machine.start)}, which is not a state"
             yield Hit((*machine.path, "default"), fact, hint=hint)
 
 
@@ -125,7 +123,7 @@ def end_state_is_noticed(subject: Subject) -> Iterator[Hit]:
             if not _is_noticed(subject, machine, value):
                 yield Hit(
                     path,
-                    f"{machine.name} stays {machine.told(state)} for ever once it is, "
+                    f"{machine.name} stays {machine.told(state)} forever, "
                     "and no handoff condition tests for it",
                     hint=(
                         f"add a handoff for {machine.name} == {machine.told(state)}",

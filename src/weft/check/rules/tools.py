@@ -115,7 +115,7 @@ def ui_tool_asks(subject: Subject) -> Iterator[Hit]:
                 f"the UI tool {function.name} never calls {UI_CALL}",
                 hint=(
                     f"call {UI_CALL} and wait for the answer",
-                    "or declare it as Agent_Tool, if it asks nobody",
+                    "or declare it as Agent_Tool",
                 ),
                 place=module.place(function.spot),
             )
@@ -150,7 +150,7 @@ def _address_hits(subject: Subject, server: str, url: str, path: Path) -> Iterat
     if variable is None or variable.secret or not isinstance(variable.source, EnvironmentSource):
         yield Hit(
             path,
-            f"{what} begins with {{{first.name}}}, which is no open environment variable",
+            f"{what} begins with {{{first.name}}}, which is not a public environment variable",
             hint=(f'declare {first.name} with a source of type "environment"', "or write it out"),
             offset=first.offset,
             length=len(first.name),
@@ -174,7 +174,7 @@ def _way_to(server: McpServer, path: Path) -> Iterator[Hit]:
     elif server.auth is not None and server.url is None:
         yield Hit(
             (*path, "auth"),
-            f"{name} is a program, to which nobody signs in: its auth is not used",
+            f"{name} is a program, so its auth is not used",
             hint=('give it the secret in "env": {"KEY": {"secret_env": "KEY"}}',),
         )
     elif server.env and not server.command:
@@ -191,9 +191,9 @@ def server_is_spoken_to_in_private(subject: Subject) -> Iterator[Hit]:
         if server.url and server.url.lower().startswith("http://") and not _is_local(server.url):
             yield Hit(
                 ("mcp_servers", index, "url"),
-                f"what is said to the tool server {server.name} can be read on its way: "
+                f"the traffic to the tool server {server.name} is not encrypted: "
                 "its url begins with http://",
-                hint=("write https:// if the server knows it",),
+                hint=("use https:// if the server supports it",),
             )
 
 

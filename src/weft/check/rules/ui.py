@@ -270,7 +270,7 @@ def approval_can_be_asked_for(subject: Subject) -> Iterator[Hit]:
         if agent.human_interaction == "approval" and agent.agent_name not in asking:
             yield Hit(
                 ("agents", index, "human_interaction"),
-                f"{agent.agent_name} works by approval, but has no UI tool to ask for it",
+                f"{agent.agent_name} needs approval, but has no UI tool to ask for it",
                 hint=(
                     f"give {agent.agent_name} a UI_Tool that asks",
                     'or write another human_interaction, such as "context"',

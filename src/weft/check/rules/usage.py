@@ -3,17 +3,19 @@
 from collections.abc import Iterator
 from typing import Final
 
-from weft.check.code.facts import code_of, function_named
+from weft.check.code.facts import code_of, function_named, module_file, module_names
 from weft.check.code.modules import Definition
 from weft.check.declarations import insertions, placed_triggers, quoted_words, words
 from weft.check.flow_parts import sources, tested
 from weft.check.flow_parts import texts as flow_texts
-from weft.check.rules.code import all_entries
+from weft.check.rules.code import REFERENCES, AnyEntry, Folder, all_entries, files_under
 from weft.check.rules.sources import needs_of
 from weft.check.spelling import variable_meant
 from weft.check.subject import Hit, Subject, rule
 from weft.engine.variables.access import may_read
 from weft.errors import ExpressionError
+from weft.findings import Place
+from weft.ids import nearest
 from weft.spec.agents import VariablesIngredient
 from weft.spec.conditions import names
 from weft.spec.flow import VariableIngredient
@@ -50,8 +52,8 @@ def something_sets_it(subject: Subject) -> Iterator[Hit]:
         if written is not None and name not in written and name in read:
             yield Hit(
                 ("variables", name, "source"),
-                f"nothing ever sets {name}: it keeps its default for the whole run",
-                hint=("add a trigger, or name who may set it under writers", "or make it static"),
+                f"{name} is never set: it keeps its default",
+                hint=("add a trigger, or list its writers", "or make it static"),
             )
 
 
@@ -165,3 +167,50 @@ def _taken_by_functions(subject: Subject) -> Iterator[str]:
         if isinstance(placed.trigger, FunctionTrigger):
             found = function_named(subject, placed.trigger.function)
             yield from (it.name for it in found[1].parameters) if found else ()
+
+
+# -- NAME003: files that nothing uses
+
+
+@rule(
+    "NAME003", "tools", "lifecycle_tools", "hooks", "variables", "orchestrator", "flow", "board",
+    "code",
+)  # fmt: skip
+def file_is_used(subject: Subject) -> Iterator[Hit]:
+    if code_of(subject).faults:
+        return  # what a broken file imports is not known
+    used = _files_in_use(subject)
+    folders: tuple[Folder, ...] = ("tools", "hooks")
+    for folder in folders:
+        for name in files_under(subject, folder):
+            file = f"{folder}/{name}"
+            if file not in used and not name.endswith("__init__.py"):
+                yield Hit(
+                    (),
+                    f"{file} is never used",
+                    hint=(f"declare its function in {folder}.json, or delete the file",),
+                    place=Place(file, 1, 1),
+                )
+
+
+def _files_in_use(subject: Subject) -> set[str]:
+    used = {file for entry in all_entries(subject) if (file := _file_meant(subject, entry))}
+    references = (it.reference for find in REFERENCES.values() for it in find(subject))
+    modules = [reference.partition(":")[0] for reference in references]
+    used.update(file for name in modules if (file := _module_meant(subject, name)))
+    for path, module in code_of(subject).modules.items():
+        used |= module.imports - {path}
+    return used
+
+
+def _file_meant(subject: Subject, entry: AnyEntry) -> str | None:
+    """Return the declared file; a misspelt one stands for the file that was probably meant."""
+    if entry.file in subject.code:
+        return entry.file
+    near = nearest(entry.declared.file, files_under(subject, entry.folder))
+    return f"{entry.folder}/{near}" if near else None
+
+
+def _module_meant(subject: Subject, name: str) -> str | None:
+    near = name if module_file(subject, name) else nearest(name, module_names(subject))
+    return module_file(subject, near) if near else None

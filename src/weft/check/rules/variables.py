@@ -45,19 +45,19 @@ def database_lookup_is_clear(subject: Subject) -> Iterator[Hit]:
         if source.search_by is None and source.query_template is None:
             yield Hit(
                 path,
-                f"{name} does not say how its document is found",
+                f"{name} has neither search_by nor query_template",
                 hint=('add "search_by" with a field, or "query_template" with a query',),
             )
         elif source.search_by is not None and source.query_template is not None:
             yield Hit(
                 (*path, "query_template"),
-                f"{name} says in two ways how its document is found",
+                f"{name} has both search_by and query_template",
                 hint=('keep either "search_by" or "query_template"',),
             )
         if source.field is not None and source.fields:
             yield Hit(
                 (*path, "fields"),
-                f"{name} takes one field and an object of fields at once",
+                f"{name} has both field and fields",
                 hint=('keep either "field" or "fields"',),
             )
 
@@ -188,7 +188,7 @@ def merge_fits(subject: Subject) -> Iterator[Hit]:
         if not isinstance(variable.source, DerivedSource | EntitySource):
             yield Hit(
                 path,
-                f"{name} has merge, but nobody sets a variable whose source is "
+                f"{name} has merge, but a run cannot set a variable whose source is "
                 f"{variable.source.type}",
                 hint=('remove "merge", or use a derived or entity source',),
             )
@@ -196,7 +196,7 @@ def merge_fits(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 path,
                 f"{name} is {short(print_type(variable.type))}, "
-                f"of which {variable.merge} can make nothing",
+                f"which {variable.merge} cannot combine",
                 hint=(f"set the type to {types}", 'or remove "merge"'),
             )
 

@@ -91,7 +91,7 @@ def _fault(
     if not placed.write.constant:
         return None
     if not isinstance(value, str | int | float | None):
-        return f"{type(value).__name__} is no JSON value", "set a text, number, list or object"
+        return f"{type(value).__name__} is not a JSON value", "set a text, number, list or object"
     # None sets any variable back to no value.
     wrong = None if value is None else shown_value_error(name, variable, value, subject.models)
     if wrong:

@@ -79,7 +79,7 @@ def test_an_unused_rule_before_a_reply_was_asked_in_the_course_of_turns_too():
         rule("A", "terminate", "x", **BEFORE), rule("A", "B", "x and y", **BEFORE, priority=2),
         rule("A", "user"), variables={"x": derived(CALLED), "y": derived(CALLED)}, **ACT,
     )  # fmt: skip
-    assert held.unused_rules[0].why == "the rule to terminate always comes first"
+    assert held.unused_rules[0].why == "the rule to terminate always applies first"
 
 
 AUTOMATIC = {
