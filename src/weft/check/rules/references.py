@@ -252,7 +252,8 @@ def _find(
     else:
         inner = getattr(value, step, None)
         if inner is not None:
-            fields = {name: getattr(value, name) for name in type(value).model_fields}
+            part = cast("Part", value)
+            fields = {name: getattr(part, name) for name in type(part).model_fields}
             yield from _find(inner, rest, (*path, step), {**around, **fields})
 
 
