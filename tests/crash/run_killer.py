@@ -87,9 +87,9 @@ class SteppingTools:
         self.validation_error = tools.validation_error
 
     async def call(self, call: Any) -> Any:
-        self._steps.reach(f"before tool {call.tool}")
+        self._steps.reach(f"before tool {call.name}")
         value = await self._tools.call(call)
-        self._steps.reach(f"after tool {call.tool}")
+        self._steps.reach(f"after tool {call.name}")
         return value
 
 
