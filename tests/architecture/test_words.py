@@ -39,7 +39,6 @@ PAGES = (
     "examples/flows",
     "README.md",
     "CONTRIBUTING.md",
-    "CHANGELOG.md",
     "SECURITY.md",
 )
 
