@@ -122,7 +122,7 @@ def test_a_package_that_changes_meanwhile_keeps_the_names_of_its_code(weft, brok
     broken.write_text(broken.read_text().replace("raise Refuse(", "raise ValueError("))
     typed("And?")
     weft("run", "Desk", "hi", "--model", "you")
-    broken.write_text(broken.read_text() + "\n\nMORE = 1\n")
+    broken.write_text("MORE = 1\n\n" + broken.read_text())
     typed('!look_up {"name": "nobody"}', "BYE")
     result = weft("runs", "answer", "last", "so", "-v")
     assert result.code == 0

@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, TypeAlias, TypeVar, cast
 
 from pydantic_core import to_jsonable_python
@@ -205,8 +207,8 @@ class Page:
 
 
 #: The file of package code in a traceback begins with the name of its package: the code is
-#: imported from the journal or from memory.
-_PACKAGE_FILE: Final = re.compile(r'(?<=File ")(\w+)/')
+#: imported from the journal or from memory. The source line follows.
+_PACKAGE_FILE: Final = re.compile(r'File "(\w+)/([^"]+)", line (\d+)(.*\n\s*)(.*)')
 
 
 @contextmanager
@@ -238,14 +240,22 @@ class DetailLog(logging.Handler):
         """Print a message, with paths of package files that can be opened."""
         text = self.format(record)
         if _PACKAGE_FILE.search(text):
-            known = self._packages()
-            text = _PACKAGE_FILE.sub(lambda found: known.get(found[1], found[0]), text)
+            text = _PACKAGE_FILE.sub(partial(_with_path, self._packages()), text)
         self._streams.detail(clean_lines(text))
 
-    def _packages(self) -> dict[str, str]:
-        """Return the folders of packages by name, each with a slash."""
+    def _packages(self) -> dict[str, Path]:
         # Deferred: most commands log nothing, and reading packages takes a while to load.
         from weft.packages.workspace import find_packages  # noqa: PLC0415
 
         folders = find_packages(self._streams.settings.workspace)
-        return {folder.resolve().name: f"{folder}/" for folder in folders}
+        return {folder.resolve().name: folder for folder in folders}
+
+
+def _with_path(folders: Mapping[str, Path], found: re.Match[str]) -> str:
+    """Name a file by its path, unless it has changed since the run started."""
+    name, inside, number, between, source = found.groups()
+    file = folders.get(name, Path()) / inside
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    if lines[int(number) - 1 : int(number)] and lines[int(number) - 1].strip() == source.strip():
+        return f'File "{file}", line {number}{between}{source}'
+    return found[0]
