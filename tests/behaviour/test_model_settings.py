@@ -173,9 +173,9 @@ def test_extra_body_cannot_be_another_call(key: str):
     ("settings", "said"),
     [
         ('{"extra_body": {"tools": []}}', "extra_body: extra_body cannot hold tools"),
-        ('{"temperature": 3}', "temperature: input should be less than or equal to 2"),
-        ('{"top_p": 0}', "top_p: input should be greater than 0"),
-        ('{"max_tokens": 0}', "max_tokens: input should be greater than or equal to 1"),
+        ('{"temperature": 3}', "temperature: expected a number "),
+        ('{"top_p": 0}', "top_p: expected a number greater than 0 and at most 1"),
+        ('{"max_tokens": 0}', "max_tokens: expected a number of 1 or more"),
         ('{"reasoning_effort": "much"}', "reasoning_effort: "),
         ('{"stop": [""]}', "stop[0]: "),
     ],

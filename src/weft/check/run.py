@@ -15,7 +15,7 @@ from weft.spec.workflow import WorkflowSpec
 _MODULES: Final = (
     "bindings", "board", "board_waiting", "code", "conditions", "environment", "explored",
     "exposure", "flow", "flow_state", "handoffs", "names", "outputs", "references", "secrets",
-    "sources", "start", "states", "tools", "triggers", "ui", "usage", "variables", "writes",
+    "sources", "states", "tools", "triggers", "ui", "usage", "variables", "writes",
 )  # fmt: skip
 
 RULES: Final[tuple[CheckRule, ...]] = rules_of(
