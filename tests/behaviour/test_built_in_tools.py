@@ -78,17 +78,17 @@ def reviewed(tmp_path, **changes):
     tmp_path.mkdir()
     write_package(folder, spec, {})
     found = review_package(read_package(folder))
-    return {it.code: it for it in found if it.code.startswith(("TOOL", "NAME003"))}
+    return {it.code: it for it in found if it.code.startswith(("TOOL", "CODE", "NAME003"))}
 
 
 def test_the_checker_knows_the_tools_that_come_with_weft(tmp_path):
     assert reviewed(tmp_path / "right") == {}, "and all that the agent may read is read"
     (wrong,) = reviewed(tmp_path / "wrong", function="context_sumary").values()
     assert (wrong.code, wrong.severity) == ("CODE002", "error")
-    assert wrong.message == "no tool context_sumary comes with Weft"
+    assert wrong.message == "Weft has no built-in tool context_sumary"
     assert wrong.hint == ('did you mean "context_summary"?',)
     (other,) = reviewed(tmp_path / "other", function="launch").values()
-    assert other.hint == ("name one of context_summary, or a Python file under tools/",)
+    assert other.hint == ("use context_summary, or a Python file under tools/",)
 
 
 def test_a_tool_that_does_not_come_with_weft_is_not_linked():

@@ -211,7 +211,7 @@ def test_a_flow_of_files_with_an_error_does_not_start(tmp_path, capsys, monkeypa
     monkeypatch.chdir(tmp_path)
     assert main(["check"]) == 1
     told = capsys.readouterr().out
-    assert "FLOW" in told
+    assert "NAME001" in told
     assert "flow.json:" in told
 
     async def whole():

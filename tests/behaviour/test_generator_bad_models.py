@@ -144,7 +144,7 @@ WORKFLOW = ("PatternSelection", "workflows", 0)
 WRONG_PARTS = {
     "PatternAgent": [
         (changed("PatternSelection", "workflows", to=[]), "workflows"),
-        (changed(*WORKFLOW, "pattern_id", to=99), "equal to 9"),
+        (changed(*WORKFLOW, "pattern_id", to=99), "at most 9"),
         (changed(*WORKFLOW, "name", to="my flow"), "PascalCase"),
     ],
     "WorkflowStrategyAgent": [

@@ -178,7 +178,7 @@ async def test_a_setting_that_cannot_be_used_is_said_before_anything_is_publishe
 def test_a_threshold_without_semantic_match_is_refused():
     async def test(board, clock):
         waiting(board, threshold=0.5)
-        with pytest.raises(CheckFailed, match="has a threshold, but nothing is compared"):
+        with pytest.raises(CheckFailed, match="has a threshold but compares nothing"):
             await board.publish(Note(text="refund"))
 
     words(test)

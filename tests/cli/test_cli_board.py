@@ -340,11 +340,11 @@ def test_show_what_is_not_visible_yet(weft, board):
                      weft("board", "show", "News", "t").out)  # fmt: skip
 
 
-@pytest.mark.parametrize("words", [("show", "News", "x"), ("why", "News", "x.12", "Critic")])
+@pytest.mark.parametrize("words", [("show", "News", "ooo"), ("why", "News", "ooo.12", "Critic")])
 def test_artifacts_that_are_not_there(weft, rain, words):
     result = weft("board", *words)
     assert result.code == 6
-    assert "there is no artifact x" in result.err
+    assert "there is no artifact ooo" in result.err
     assert "weft board list News" in result.err
 
 

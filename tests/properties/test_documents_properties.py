@@ -121,7 +121,7 @@ def test_both_json_readers_agree_with_the_standard_library(data, indent):
         text = json.dumps(data, indent=indent, ensure_ascii=ascii_only)
         assert exact(json_text.load(text).data) == exact(data)
         assert exact(json_text.parse(text).data) == exact(data)
-        assert json_text.load(text).faults == json_text.parse(text).faults == ()
+        assert json_text.load(text).errors == json_text.parse(text).errors == ()
 
 
 @given(documents)

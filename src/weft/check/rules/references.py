@@ -290,7 +290,14 @@ def _duplicates(
         item, scope = path[: index + 1], path[:index]
         known = first.setdefault((scope, name), item)
         if known != item:
-            yield duplicate_name(subject, path, (known, item), noun, str(name), severity)
+            place = path if _is_written(subject, path, value) else item
+            yield duplicate_name(subject, place, (known, item), noun, str(name), severity)
+
+
+def _is_written(subject: Subject, path: Path, value: object) -> bool:
+    """Return False for a field that holds its default, which a file need not contain."""
+    holder = value_at(subject, path[:-1])
+    return not isinstance(holder, Part) or type(holder).model_fields[str(path[-1])].default != value
 
 
 def duplicate_name(
