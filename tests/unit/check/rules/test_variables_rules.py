@@ -6,7 +6,6 @@ from pydantic import BaseModel, ConfigDict
 from weft.check.rules import (
     secrets,
     sources,
-    start,
     triggers,
     usage,
     variables,
@@ -25,7 +24,6 @@ RULES = {
         usage,
         writes,
         sources,
-        start,
     )
 }
 
