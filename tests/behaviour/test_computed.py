@@ -36,6 +36,7 @@ async def ask() -> dict:
     "def total(a, b): return (a or 0) + (b or 0)",
     "def double(total): return total * 2",
     "def words(total): return 'many'",
+    "def few(a): return a if a < 5 else 'many'",
     "def breaks(a): raise ValueError(f'{a} is no good')",
     "def hangs(a): time.sleep(5)",
     "def spoils(items):\n    items.append(9)\n    return len(items)",
@@ -198,6 +199,14 @@ def test_a_function_that_fails_fails_the_turn_and_says_why(
     assert told.state.variables["broken"] is None
     works = run(sums(), ["Done."])
     assert works.row.outcome == "completed"
+
+
+def test_value_of_the_wrong_type_fails_the_turn_in_which_it_is_computed():
+    counted = sums(count=computed("int", "tools.desk:few", "a"))
+    told = run(counted, [call("put", name="a", value=9), "Done."])
+    assert told.row.outcome == "failed"
+    assert 'expected int, got "many"' in told.row.reason
+    assert told.state.variables["count"] == 1
 
 
 def test_a_condition_that_cannot_be_asked_is_refused_and_recorded():

@@ -19,7 +19,7 @@ from weft.engine.events import (
 )
 from weft.engine.events.kinds import HookPoint
 from weft.engine.flow.plan import FlowPlan
-from weft.engine.state import Activation, OpenCall, State
+from weft.engine.state import Activation, OpenCall, State, Timer
 from weft.engine.turn.hook_points import HookFunction
 from weft.engine.variables.computed import ComputedRules
 from weft.engine.variables.trigger_index import TriggerIndex
@@ -161,6 +161,12 @@ class TurnMode(Protocol):
         /,
     ) -> list[Command]:
         """Continue without a turn, try it again, or end the run."""
+        ...
+
+    def on_timer(
+        self, compiled: "CompiledWorkflow", state: State, event: Event, timer: Timer, /
+    ) -> list[Command]:
+        """Do what a timer of the mode itself was set for."""
         ...
 
     def stop(self, compiled: "CompiledWorkflow", state: State, user: str, /) -> list[Command]:

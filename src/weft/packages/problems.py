@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Annotated, Final, Literal, TypeAlias, Union, get_args, get_origin
 
-import annotated_types
 from pydantic import Tag, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
@@ -184,17 +183,15 @@ def _describe_refusal(detail: ErrorDetails, model: type[Part]) -> tuple[str, tup
 
 def _range(loc: _Loc, model: type[Part]) -> str:
     """Say which numbers a field allows."""
-    low = high = ""
-    for bound in _metadata(_field(loc, model)):
-        match bound:
-            case annotated_types.Ge(ge=least):
-                low = f"of {least} or more"
-            case annotated_types.Gt(gt=least):
-                low = f"greater than {least}"
-            case annotated_types.Le(le=most):
-                high = f"at most {most}"
-            case _:
-                continue
+    bounds = {
+        name: getattr(bound, name)
+        for bound in _metadata(_field(loc, model))
+        for name in ("ge", "gt", "le")
+        if hasattr(bound, name)
+    }
+    low = f"of {bounds['ge']} or more" if "ge" in bounds else ""
+    low = f"greater than {bounds['gt']}" if "gt" in bounds else low
+    high = f"at most {bounds['le']}" if "le" in bounds else ""
     return " and ".join(filter(None, (low, high)))
 
 

@@ -6,6 +6,9 @@ from support.flow_play import FlowPlay, flow_spec, step, variable, work
 from weft.engine.events import (
     Branched,
     Joined,
+    RequestAnswered,
+    RequestExpired,
+    RequestOpened,
     StopAsked,
     TimerSet,
     TurnFailed,
@@ -547,3 +550,33 @@ def test_a_timer_that_nothing_waits_for_changes_nothing():
     run.wait(0)
 
     assert run.state.status == "waiting"
+
+
+# -- results and requests of code
+
+
+def test_result_after_the_deadline_fails_the_attempt():
+    spec = flow_spec(Flow(steps=(step("a", timeout_seconds=5),)), x=variable("int", 0))
+    run = FlowPlay(spec, go=False)
+
+    def finish_late(_values):
+        run.now += 6000
+        return {"x": 1}
+
+    run.does["a"] = finish_late
+    run.work()
+
+    assert [failed.kind for failed in run.of(TurnFailed)] == ["deadline"]
+    assert run.values["x"] == 0
+
+
+@pytest.mark.parametrize("reply", [RequestAnswered("q", "yes", "boss"), RequestExpired("q")])
+def test_request_of_step_code_is_closed(reply):
+    run = FlowPlay(flow_spec(Flow(steps=(step("a"),))), go=False)
+    (called,) = run.open
+    run.take(RequestOpened("q", "ui", "a", "ask", called.id), turn=called.turn)
+    assert "q" in run.state.requests
+    run.take(reply, turn=called.turn)
+
+    assert run.state.requests == {}
+    assert run.work().outcome in ("completed", "failed")

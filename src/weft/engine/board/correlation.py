@@ -280,9 +280,7 @@ def _on_idle(compiled: CompiledWorkflow, state: State) -> list[Command]:
 # -- timers
 
 
-def on_board_timer(
-    compiled: CompiledWorkflow, state: State, event: Event, timer: Timer
-) -> list[Command]:
+def on_timer(compiled: CompiledWorkflow, state: State, event: Event, timer: Timer) -> list[Command]:
     """Do what a timer of the board was set for."""
     board = board_of(state)
     kind = timer.id.partition(":")[0]

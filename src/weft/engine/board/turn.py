@@ -11,8 +11,8 @@ from weft.engine.board.correlation import (
     on_artifact_arrived,
     on_artifact_published,
     on_batches_flushed,
-    on_board_timer,
     on_delivery_missed,
+    on_timer,
     rules_of,
     start_correlation,
     start_next,
@@ -46,7 +46,6 @@ from weft.engine.events import (
     ModelReplied,
     RunForked,
     RunStarted,
-    TimerFired,
     TimerSet,
     ToolCalled,
     ToolFailed,
@@ -58,14 +57,35 @@ from weft.engine.events import (
 from weft.engine.events.codec import read_json, unfenced
 from weft.engine.events.kinds import BoardHook, BoardInput
 from weft.engine.log import Log
-from weft.engine.state import Activation, Message, OpenCall, State, without
+from weft.engine.state import Activation, Message, OpenCall, State
 from weft.engine.turn.calls import assemble
 from weft.engine.turn.hooks import close_hook
-from weft.engine.turn.run import on_run_forked, on_timer_fired, prepare
+from weft.engine.turn.run import on_run_forked, prepare
 from weft.engine.variables.triggers import agent_text, agent_turn_count, fire, lifecycle
 from weft.engine.variables.values import write_documents
 from weft.findings import Json
 from weft.spec.board import BoardAgent
+
+__all__ = [
+    "EXPECTED",
+    "HANDLERS",
+    "ask_again",
+    "fetch_of",
+    "on_fetch_failed",
+    "on_fetched",
+    "on_hook_failed",
+    "on_hook_returned",
+    "on_reply",
+    "on_timer",
+    "on_turn_failed",
+    "read_reply",
+    "resume",
+    "resume_turn",
+    "role_of",
+    "start_run",
+    "start_turns",
+    "stop",
+]
 
 
 def start_run(
@@ -431,17 +451,6 @@ def on_turn_failed(
     return [missed, *start_next_or_idle(compiled, state)]
 
 
-def _on_timer_fired(
-    compiled: CompiledWorkflow, state: State, event: Event, data: TimerFired
-) -> list[Command]:
-    """Do what the timer of a board, or of a trigger, was set for."""
-    if data.id in compiled.triggers.timers:
-        return on_timer_fired(compiled, state, event, data)
-    timer = state.timers[data.id]
-    state.timers = without(state.timers, data.id)
-    return on_board_timer(compiled, state, event, timer)
-
-
 def stop(compiled: CompiledWorkflow, state: State, user: str) -> list[Command]:
     """End the run, and record the deliveries that are not finished."""
     return end_correlation(compiled, state, "cancelled", f"stopped by {user}")
@@ -473,7 +482,6 @@ HANDLERS: Final[Mapping[type[EventData], Handler]] = {
     RunForked: _on_run_forked,
     TurnStarted: on_turn_started,
     TurnEnded: on_turn_ended,
-    TimerFired: _on_timer_fired,
     ArtifactPublished: on_artifact_published,
     ArtifactArrived: on_artifact_arrived,
     DeliveryMissed: on_delivery_missed,

@@ -54,12 +54,12 @@ from weft.engine.events import (
     TurnStarted,
 )
 from weft.engine.events.codec import read_json, unfenced
-from weft.engine.state import Activation, State, without
+from weft.engine.state import Activation, State, Timer
 from weft.engine.turn.calls import close_request, on_request_answered
 from weft.engine.turn.hooks import (
     resume_hook,
 )
-from weft.engine.turn.run import end_run, on_timer_fired, prepare
+from weft.engine.turn.run import end_run, prepare
 from weft.engine.variables.triggers import (
     agent_text,
     agent_turn_count,
@@ -82,6 +82,7 @@ __all__ = [
     "on_hook_failed",
     "on_hook_returned",
     "on_reply",
+    "on_timer",
     "on_turn_failed",
     "read_reply",
     "resume",
@@ -279,14 +280,10 @@ def on_turn_failed(
     return [end_run(compiled, "failed", data.error)]
 
 
-def _on_timer_fired(
-    compiled: CompiledWorkflow, state: State, event: Event, data: TimerFired
+def on_timer(
+    compiled: CompiledWorkflow, state: State, _event: Event, timer: Timer
 ) -> list[Command]:
-    """Fail the members of a group that are late, or set what a trigger sets."""
-    timer = state.timers[data.id]
-    if not timer.owner:
-        return on_timer_fired(compiled, state, event, data)
-    state.timers = without(state.timers, data.id)
+    """Fail the members of a group that are late."""
     return fail_late_members(compiled, state, timer)
 
 
@@ -322,7 +319,6 @@ HANDLERS: Final[Mapping[type[EventData], Handler]] = {
     HandedOff: on_handed_off,
     Forked: on_forked,
     Joined: on_joined,
-    TimerFired: _on_timer_fired,
 }
 
 EXPECTED: Final[Mapping[type[EventData], Expected]] = {

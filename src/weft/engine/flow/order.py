@@ -312,7 +312,9 @@ def _merge_values(
     return found, ""
 
 
-def on_flow_timer(compiled: CompiledWorkflow, state: State, timer: Timer) -> list[Command]:
+def on_timer(
+    compiled: CompiledWorkflow, state: State, _event: Event, timer: Timer
+) -> list[Command]:
     """Start the next attempt, or fail a step that missed its deadline."""
     flow = flow_of(state)
     wait = flow.waits.get(timer.id)

@@ -21,7 +21,6 @@ from weft.engine.events import (
     RequestAnswered,
     RequestExpired,
     RunStarted,
-    TimerFired,
     TimerSet,
     ToolCalled,
     ToolFailed,
@@ -48,9 +47,9 @@ from weft.engine.flow.lanes import (
 from weft.engine.flow.order import (
     go,
     on_branched,
-    on_flow_timer,
     on_forked,
     on_joined,
+    on_timer,
     on_turn_ended,
     resume,
 )
@@ -58,10 +57,10 @@ from weft.engine.flow.plan import ApprovalPlan, StepPlan
 from weft.engine.flow.plan import role_of as step_role
 from weft.engine.flow.state import FlowState, StepReply, StepRun
 from weft.engine.log import Log
-from weft.engine.state import Activation, Message, OpenCall, OwnValues, State, without
+from weft.engine.state import Activation, Message, OpenCall, OwnValues, State
 from weft.engine.turn.calls import assemble
 from weft.engine.turn.hooks import close_hook
-from weft.engine.turn.run import on_timer_fired, prepare
+from weft.engine.turn.run import prepare
 from weft.engine.variables.access import write_error
 from weft.engine.variables.conditions import evaluate, same
 from weft.engine.variables.triggers import agent_text, fire
@@ -83,6 +82,7 @@ __all__ = [
     "on_hook_failed",
     "on_hook_returned",
     "on_reply",
+    "on_timer",
     "on_turn_failed",
     "read_reply",
     "resume",
@@ -405,17 +405,6 @@ def on_turn_failed(
     return handle_failure(compiled, state, event, active, data)
 
 
-def _on_timer_fired(
-    compiled: CompiledWorkflow, state: State, event: Event, data: TimerFired
-) -> list[Command]:
-    """Make the next attempt, end a late one, or set what a trigger sets."""
-    if data.id in compiled.triggers.timers:
-        return on_timer_fired(compiled, state, event, data)
-    timer = state.timers[data.id]
-    state.timers = without(state.timers, data.id)
-    return on_flow_timer(compiled, state, timer)
-
-
 def _on_variable_set(
     compiled: CompiledWorkflow, state: State, event: Event, data: VariableSet
 ) -> list[Command]:
@@ -439,7 +428,6 @@ HANDLERS: Final[Mapping[type[EventData], Handler]] = {
     Branched: on_branched,
     RequestAnswered: on_request_answered,
     RequestExpired: on_request_expired,
-    TimerFired: _on_timer_fired,
     VariableSet: _on_variable_set,
 }
 

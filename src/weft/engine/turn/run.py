@@ -258,10 +258,13 @@ def on_timer_set(
 
 
 def on_timer_fired(
-    compiled: CompiledWorkflow, state: State, _event: Event, data: TimerFired
+    compiled: CompiledWorkflow, state: State, event: Event, data: TimerFired
 ) -> list[Command]:
-    """Set the variable whose trigger waited for this time."""
+    """Set the variable whose trigger waited for this time; other timers are the mode's."""
+    timer = state.timers[data.id]
     state.timers = without(state.timers, data.id)
+    if data.id not in compiled.triggers.timers:
+        return compiled.mode.on_timer(compiled, state, event, timer)
     fired, _ = fire(compiled, state, 0, timer_expired(compiled, state.variables, data.id))
     return fired
 
