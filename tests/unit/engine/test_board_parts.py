@@ -9,7 +9,14 @@ from weft.engine.board import correlation as board_module
 from weft.engine.board import joins
 from weft.engine.board.publishing import VISIBILITY, Draft
 from weft.engine.board.rules import holds, next_cron, next_time, parse_cron
-from weft.engine.board.state import Artifact, BoardState, Delayed, Delivery
+from weft.engine.board.state import (
+    Artifact,
+    BoardState,
+    Delayed,
+    Delivery,
+    JoinWindow,
+    PendingBatch,
+)
 from weft.engine.board.visibility import (
     HIDDEN,
     Audience,
@@ -270,11 +277,15 @@ def artifact(id_):
 def test_everything_that_waits_when_a_run_is_over_is_told():
     board = BoardState(
         RUN,
+        joins={("Ann.2", "k"): JoinWindow({"Note": Fifo([artifact("e")])})},
+        batches={"Ann.3": PendingBatch(Fifo([(artifact("f"),)]))},
         deferred={"defer:1": ("Ann.0", Delivery((artifact("a"), artifact("b")), 1))},
         delayed={"visible:2": Delayed(artifact("c"), {"Ann.0": "", "Ann.1": ""})},
         queues={"Ann.1": Fifo([Delivery((artifact("d"),), 3)])},
     )
     assert list(joins.unfinished_deliveries(board)) == [
+        DeliveryMissed("Ann.2", ("e",), "unfinished"),
+        DeliveryMissed("Ann.3", ("f",), "unfinished"),
         DeliveryMissed("Ann.1", ("d",), "unfinished"),
         DeliveryMissed("Ann.0", ("a", "b"), "unfinished"),
         DeliveryMissed("Ann.0", ("c",), "unfinished"),
