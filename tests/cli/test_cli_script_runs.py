@@ -141,4 +141,4 @@ def test_check_warns_of_a_module_that_is_nowhere(weft, workspace):
     result = weft("check", "Plain")
     assert result.code == 0
     assert "CODE002" in result.out
-    assert "no_such_module" in result.out
+    assert "install no_such_module where it runs" in result.out
