@@ -22,6 +22,9 @@ RULES: Final[tuple[CheckRule, ...]] = rules_of(
     *(import_module(f"weft.check.rules.{name}") for name in _MODULES)
 )
 _EXPLORED: Final = frozenset(map(id, rules_of(explored)))
+_ANSWERS: Final = [
+    rule for rule in RULES if rule.code == "NAME001" and rule.reads == {"variables", "tools"}
+]
 
 #: Errors that keep a workflow from being explored, or say already why something never happens.
 _BLOCKING: Final = frozenset(
@@ -101,8 +104,9 @@ def find_hits(
 
 def _blocks(rule: CheckRule, hits: Iterable[Hit]) -> bool:
     about = rule.code in _BLOCKING and rule.reads <= _EXPLORED_PARTS | {"flow", "board"}
-    # A name that only code would know changes no route.
-    about = about and not (rule.code == "NAME001" and "code" in rule.reads)
+    # A name that only code or an answer would know changes no route.
+    in_code = "code" in rule.reads or rule in _ANSWERS
+    about = about and not (rule.code == "NAME001" and in_code)
     usual = CATALOGUE[rule.code].severity
     return about and any((hit.severity or usual) == "error" for hit in hits)
 
