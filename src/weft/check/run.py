@@ -22,9 +22,8 @@ RULES: Final[tuple[CheckRule, ...]] = rules_of(
     *(import_module(f"weft.check.rules.{name}") for name in _MODULES)
 )
 _EXPLORED: Final = frozenset(map(id, rules_of(explored)))
-_ANSWERS: Final = [
-    rule for rule in RULES if rule.code == "NAME001" and rule.reads == {"variables", "tools"}
-]
+_ANSWER_PARTS: Final = frozenset({"variables", "tools"})
+_ANSWERS: Final = [rule for rule in RULES if rule.code == "NAME001" and rule.reads == _ANSWER_PARTS]
 
 #: Errors that keep a workflow from being explored, or say already why something never happens.
 _BLOCKING: Final = frozenset(
