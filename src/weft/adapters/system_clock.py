@@ -5,14 +5,9 @@ import secrets
 import time
 from typing import Final
 
-#: Letters and digits that nobody mistakes for one another.
-_ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
+from weft.ids import ID_BITS, sortable_id
 
-#: Ten characters of time, in milliseconds, then sixteen that nobody can guess.
-_TIME_CHARACTERS: Final = 10
-_RANDOM_CHARACTERS: Final = 16
-
-#: A wait longer than this is made in parts: the machine may have slept, or its time been set.
+#: Longer waits are split: the machine may sleep, or its clock may be set.
 _MAX_SLEEP: Final = 60.0
 
 
@@ -25,20 +20,9 @@ class SystemClock:
 
     def new_id(self) -> str:
         """Return an identity that sorts by time and cannot be guessed."""
-        return _encode(self.now(), _TIME_CHARACTERS) + _encode(
-            secrets.randbits(5 * _RANDOM_CHARACTERS), _RANDOM_CHARACTERS
-        )
+        return sortable_id(self.now(), secrets.randbits(ID_BITS))
 
     async def sleep_until(self, at: int) -> None:
         """Return when the time has come."""
-        while (left := (at - self.now()) / 1000) > 0:  # noqa: ASYNC110 - time tells nobody
+        while (left := (at - self.now()) / 1000) > 0:  # noqa: ASYNC110 - no event is set when time passes
             await asyncio.sleep(min(left, _MAX_SLEEP))
-
-
-def _encode(number: int, length: int) -> str:
-    """Write a number with a fixed count of characters; larger numbers sort later.
-
-    >>> _encode(33, 4)
-    '0011'
-    """
-    return "".join([_ALPHABET[number >> 5 * place & 31] for place in range(length - 1, -1, -1)])

@@ -1,4 +1,4 @@
-"""What authors of steps write, and what they are given: agents with own prompts, assemblers."""
+"""Base classes for steps in code, and the objects they receive."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ StateT_contra = TypeVar("StateT_contra", contravariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a step has failed."""
+    """The failure of a step."""
 
     step: str
     attempt: int
@@ -30,13 +30,13 @@ class Failure:
     message: str
     stack: str
     at: datetime
-    #: The hash of the state it was given: the same for each attempt.
+    #: The hash of the state it received; the same for each attempt.
     input: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PathResult:
-    """How a path of a fork has come out, for the step that joins."""
+    """The result of a path of a fork, for the join step."""
 
     status: Literal["success", "failed", "recovered"]
     failure: Failure | None = None
@@ -44,7 +44,7 @@ class PathResult:
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What a compensation undoes: the step, its turn, and the state right after it."""
+    """The step that a compensation undoes, its turn, and the state after it."""
 
     step: str
     turn: int
@@ -52,10 +52,10 @@ class Undone:
 
 
 class Boards(Protocol):
-    """The boards of the tenant, as the agent of a step sees them."""
+    """Gives read access to the boards of the tenant, as the step's agent."""
 
     def __call__(self, name: str, /) -> BoardReader:
-        """Return one of them, to be read."""
+        """Return the reader of a board."""
         ...
 
 
@@ -68,31 +68,31 @@ def _no_board(name: str) -> BoardReader:
 
 @dataclass(frozen=True, slots=True)
 class StepContext:
-    """What a step is given beside its state."""
+    """What a step receives besides its state."""
 
     run: str
     step: str
     #: The number of the attempt, from 1 on.
     attempt: int
-    #: The same when this attempt is repeated after a crash: what it does outside is done once.
+    #: Identical if this attempt is repeated after a crash, to make external effects idempotent.
     key: str
-    #: In a path that is taken after a failure: what has failed.
+    #: In a failure path: the failure.
     failure: Failure | None = None
-    #: In the step that joins a fork: how each path has come out.
+    #: In a join step: the result of each path.
     paths: Mapping[str, PathResult] = field(default_factory=dict[str, PathResult])
-    #: In a compensation: what it undoes.
+    #: In a compensation: the step it undoes.
     undoes: Undone | None = None
-    #: What its declared context came to.
+    #: The assembled context that the step declares.
     assembly: AssembledContext = field(default_factory=AssembledContext.empty)
-    #: All variables that it may read.
+    #: The variables that the step may read.
     variables: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    #: Reads boards while the context is assembled; what is shown is recorded, and stays so.
+    #: Reads boards while the context is assembled; the result is recorded.
     board: Boards = field(default=_no_board, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult(Generic[StateT]):
-    """What a step changes, and how sure it is of that, from 0 to 1."""
+    """The changes of a step, and its confidence from 0 to 1."""
 
     changes: "Mapping[str, Any] | StateT | None" = None
     confidence: float | None = None
@@ -103,7 +103,7 @@ class Response:
     """The reply of a model."""
 
     text: str
-    #: A structured reply: an object of the step's `output_type`, else as JSON; None of plain text.
+    #: A structured reply: an object of the step's `output_type`, or JSON; None for plain text.
     output: Any
     usage: Usage
 
@@ -113,25 +113,25 @@ Changes: TypeAlias = Mapping[str, Any] | StateT | StepResult[StateT] | None
 
 
 class AgentStep(ABC, Generic[StateT]):
-    """A step that an agent does: it writes the prompts, and makes changes of the reply.
+    """A step done by an agent: it builds the prompts, and converts the reply to changes.
 
-    Each method is called once for each attempt, and what it returns is recorded: what a model is
-    sent never depends on when it is asked for. All but the prompts may be async.
+    Each method is called once per attempt, and its result is recorded, so that a repeated call is
+    sent the same messages. All methods but the prompts may be async.
     """
 
     #: The class of a structured reply; None: the reply is text.
     output_type: ClassVar[type[BaseModel] | None] = None
-    #: The model that answers, unless it is that of the run; and the tools it may call.
+    #: The model (default: the model of the run), and the tools it may call.
     model: ClassVar[str | None] = None
     tools: ClassVar[Sequence[Callable[..., Any]]] = ()
 
     @abstractmethod
     def system_prompt(self) -> str:
-        """Say who the agent is."""
+        """Return the system prompt."""
 
     @abstractmethod
     def user_prompt(self, state: StateT) -> str:
-        """Say what it is to do."""
+        """Return the user prompt."""
 
     def build_messages(
         self,
@@ -139,7 +139,7 @@ class AgentStep(ABC, Generic[StateT]):
         assembly: AssembledContext,
         context: StepContext,  # noqa: ARG002 - for those that override it
     ) -> Iterable[ChatMessage] | Awaitable[Iterable[ChatMessage]]:
-        """Return what the model is sent: the prompts, and between them the context, if any."""
+        """Return the messages for the model: the prompts, with the context between them."""
         messages: list[ChatMessage] = [{"role": "system", "content": self.system_prompt()}]
         if not assembly.is_empty:
             text = f"Context:\n{assembly.to_prompt_string()}"
@@ -150,13 +150,13 @@ class AgentStep(ABC, Generic[StateT]):
     def apply(
         self, state: StateT, response: Response, assembly: AssembledContext
     ) -> Changes[StateT] | Awaitable[Changes[StateT]]:
-        """Return what the reply changes in the state."""
+        """Return the changes of the state that follow from the reply."""
 
 
 @runtime_checkable
 class ContextAssembler(Protocol[StateT_contra]):
-    """Puts the context of a step together, in place of what the step declares."""
+    """Assembles the context of a step, instead of declared sources."""
 
     async def assemble(self, state: StateT_contra, context: StepContext) -> AssembledContext:
-        """Return what the step is shown beside its state."""
+        """Return the context of the step."""
         ...

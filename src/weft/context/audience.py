@@ -1,4 +1,4 @@
-"""What users of a workflow see of what is said in a run."""
+"""Which messages of a run its users see."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -13,13 +13,23 @@ class Audience:
 
     `user` is the reader, `addresses` are their roles and groups: they see neither questions to
     others nor the answers. On a board or in a flow they see no model replies: these become
-    artifacts, or values of the state.
+    artifacts, or values of the state. Who does not take part in the run sees what happens, not what
+    is said, and only the questions that name them.
     """
 
-    def __init__(self, spec: WorkflowSpec, user: str = "", addresses: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        spec: WorkflowSpec,
+        user: str = "",
+        addresses: Iterable[str] = (),
+        *,
+        takes_part: bool = True,
+    ) -> None:
         self.user = user
-        self._addresses = frozenset({"", f"user:{user}", *addresses})
-        self._is_silent = spec.board is not None or spec.flow is not None
+        self.takes_part = takes_part
+        everyone = ("",) if takes_part else ()
+        self._addresses = frozenset({*everyone, f"user:{user}", *addresses})
+        self._is_silent = spec.board is not None or spec.flow is not None or not takes_part
         self._visible = spec.orchestrator.visual_agents
         self._signs: dict[str, list[Matches]] = {}
         self._own_signs: list[Matches] = []
@@ -34,7 +44,7 @@ class Audience:
         return self._speaks(agent) and not _matches_any(self._signs.get(agent, ()), text)
 
     def sees_while_streaming(self, agent: str) -> bool:
-        """Return whether users see the words of an agent while it is still speaking."""
+        """Return whether users see a message of an agent while it is streamed."""
         return self._speaks(agent) and agent not in self._signs
 
     def _speaks(self, agent: str) -> bool:

@@ -1,4 +1,4 @@
-"""The conversation as one agent may see it, cut to its limits without tearing anything apart."""
+"""The conversation as one agent sees it, cut to its limits between groups of messages."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import NamedTuple
 from pydantic_core import to_json
 
 from weft.context.segment import Kind, LeftOut, Segment, over_budget
-from weft.engine.log import Log
-from weft.engine.state import Message
+from weft.engine.message import Message
+from weft.engine.persistent import Log
 from weft.findings import Json
 from weft.ports.model import ChatMessage, ChatToolCall
 from weft.spec.agents import estimate_tokens
@@ -16,7 +16,7 @@ from weft.spec.agents import estimate_tokens
 
 @dataclass(frozen=True, slots=True)
 class HistoryLimits:
-    """How much of the conversation an agent is sent, and which ingredient says so."""
+    """The limits of the conversation for an agent, and the ingredient that sets them."""
 
     kind: Kind
     origin: str
@@ -25,11 +25,11 @@ class HistoryLimits:
 
 
 class Window(NamedTuple):
-    """The part of the conversation that is sent, and why there is not more of it."""
+    """The part of the conversation that is sent, and why older messages are left out."""
 
     past: HistoryLimits
     messages: list[ChatMessage]
-    #: What the messages were made of, one for one.
+    #: The events of the messages, one for one.
     sources: list[Message]
     tokens: int
     #: Why older messages were left out; None if none were.
@@ -37,7 +37,7 @@ class Window(NamedTuple):
 
     @property
     def entry(self) -> dict[str, Json]:
-        """What a manifest says about it; first and last are the events of its ends."""
+        """The entry in the manifest; `first` and `last` are the events at its ends."""
         return {
             "kind": self.past.kind,
             "origin": self.past.origin,
@@ -49,7 +49,7 @@ class Window(NamedTuple):
 
     @property
     def left_out(self) -> LeftOut:
-        """What a manifest says about the messages that are not sent."""
+        """The entry in the manifest for messages that are not sent."""
         return {
             "kind": self.past.kind,
             "origin": self.past.origin,
@@ -73,15 +73,15 @@ class Window(NamedTuple):
 def window(
     history: Log[Message], agent: str, past: HistoryLimits, replies: int | None = None
 ) -> Window:
-    """Take the newest part of a conversation that fits the limits.
+    """Return the newest part of a conversation that fits the limits.
 
-    A reply that asks for tools and the results of these go together or not at all: models refuse
-    the one without the other. The newest group is always taken, whatever its size. `replies`
+    A reply that calls tools and their results are kept together, because models refuse the one
+    without the other. The newest group is always included. `replies`
     reaches back only so many of the agent's own: as many as it gave in the turn under way.
     """
     sources: list[Message] = []
     messages: list[ChatMessage] = []
-    #: What is inside the limits; what is not may still become so when its group is complete.
+    #: The messages inside the limits; a message outside is included if its group is.
     kept = kept_tokens = tokens = 0
     cut: str | None = None
     for message, complete in _heard(history, agent, replies):
@@ -104,13 +104,17 @@ def window(
 
 
 def conversation(history: Log[Message]) -> list[ChatMessage]:
-    """Return what was said in a conversation, by whomever, as somebody beside it would hear it."""
+    """Return the conversation for an outside observer: all texts, with the speakers' names."""
     return [
-        {"role": "assistant" if it.role == "agent" else "user", "content": it.text, "name": name}
-        if (name := it.agent)
-        else {"role": "user", "content": it.text}
-        for it in history
-        if it.role in ("user", "agent") and it.text and not it.to
+        {
+            "role": "assistant" if message.role == "agent" else "user",
+            "content": message.text,
+            "name": name,
+        }
+        if (name := message.agent)
+        else {"role": "user", "content": message.text}
+        for message in history
+        if message.role in ("user", "agent") and message.text and not message.to
     ]
 
 
@@ -126,12 +130,11 @@ def _reason(past: HistoryLimits, tokens: int, count: int) -> str | None:
 def _heard(
     history: Log[Message], agent: str, replies: int | None
 ) -> Iterator[tuple[Message, bool]]:
-    """Yield what an agent hears, newest first, and whether what belongs together is complete.
+    """Yield the messages an agent sees, newest first, and whether their group is complete.
 
-    Other agents are heard, not watched: their words are seen, their tools are not. Results of
-    tools that worked side by side stand in the order they were asked for, whichever came first:
-    what is sent must not depend on which was faster. What an agent was told to say again, and
-    that it was, is between it and the engine.
+    The texts of other agents are included, their tool calls are not. Results of parallel tool calls
+    are in the order of the calls, so that the prompt does not depend on which was faster. Requests
+    to correct a reply are seen only by the agent itself.
     """
     if replies == 0:
         return
@@ -162,7 +165,7 @@ def _heard(
 
 
 def _as_sent(message: Message, agent: str) -> ChatMessage:
-    if message.role in ("user", "correction"):  # models know no third party
+    if message.role in ("user", "correction"):  # Models have no role for other agents.
         return {"role": "user", "content": message.text}
     if message.role == "tool":
         return {"role": "tool", "content": message.text, "tool_call_id": message.call or ""}

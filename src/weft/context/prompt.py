@@ -1,4 +1,4 @@
-"""The prompt: everything an agent is sent in one call, with a manifest of where it comes from."""
+"""The prompt: everything an agent is sent in one call, with a manifest of the origins."""
 
 import hashlib
 import json
@@ -41,20 +41,20 @@ from weft.spec.templates import Reference
 _VARIABLES_HEADING: Final = "[CONTEXT VARIABLES]"
 _BOARD_HEADING: Final = "[CONTEXT]"
 
-#: What a model is told of an artifact.
-_TOLD: Final = frozenset({"type", "payload", "produced_by", "tags", "key"})
+#: The fields of an artifact that a model sees.
+_SHOWN_FIELDS: Final = frozenset({"type", "payload", "produced_by", "tags", "key"})
 
-#: What stands before the context of a step where it is a message of its own.
+#: The heading of a step's context where it is a message of its own.
 _CONTEXT: Final = "Context:\n"
 
 
 class Assembly(NamedTuple):
-    """What is sent, as pieces and as messages, and what is left out."""
+    """The prompt of a call, as segments and as messages, and what was left out."""
 
     messages: list[ChatMessage]
     pieces: list[Segment | Window]
     left_out: list[LeftOut]
-    #: What is sent with the messages: tools and output, encoded.
+    #: The encoded schemas of tools and output, which are sent with the messages.
     extras: bytes
     tools: tuple[ToolSchema, ...] = ()
     #: The hooks that have changed what is sent.
@@ -67,7 +67,7 @@ class Assembly(NamedTuple):
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What the journal keeps: origins, sizes and what was left out, but no text."""
+        """The manifest for the journal: origins, sizes and what was left out, without texts."""
         manifest: dict[str, Any] = {
             "tokens": self._tokens,
             "counted": "estimated",
@@ -78,10 +78,10 @@ class Assembly(NamedTuple):
 
     @property
     def _tokens(self) -> int:
-        """About how many tokens are sent, including what hooks have changed."""
+        """The approximate number of tokens, with the changes of hooks."""
         if not self.edited:
             return sum(piece.tokens for piece in self.pieces)
-        schemas_ = (it for it in self.pieces if isinstance(it, Segment) and not it.role)
+        schemas_ = (piece for piece in self.pieces if isinstance(piece, Segment) and not piece.role)
         sent = (estimate_tokens(message["content"] or "") for message in self.messages)
         return sum(piece.tokens for piece in schemas_) + sum(sent)
 
@@ -95,15 +95,15 @@ class Assembly(NamedTuple):
 
 
 def digest_of(messages: Sequence[ChatMessage], extras: bytes) -> str:
-    """Return the hash of what is sent, as a journal keeps it with every assembled context."""
+    """Return the hash of a prompt, as the journal stores it."""
     return hashlib.sha256(to_json(messages) + extras).hexdigest()
 
 
 def assemble(view: View, state: State, turn: int) -> Assembly:
-    """Put together what an agent sees in a turn now.
+    """Assemble the prompt of an agent in its current turn.
 
-    The same view and state always give the same bytes; while its model is asked, the values are
-    those it was shown, whatever has changed since.
+    The same view and state always give the same bytes. During a model call the values are those of
+    the prompt, even if variables have changed since.
     """
     active = state.active.get(turn)
     fixed = active.shown if active else None
@@ -129,7 +129,7 @@ def assemble(view: View, state: State, turn: int) -> Assembly:
             case VariableList():
                 segment = _listing(piece, state, values, left_out)
             case Section():
-                text = headed(piece.heading, _filled(piece.parts, state, values))
+                text = headed(piece.heading, _fill(piece.parts, state, values))
                 segment = Segment("prompt", piece.origin, text, estimate_tokens(text))
             case _:
                 segment = piece
@@ -149,7 +149,7 @@ def assemble(view: View, state: State, turn: int) -> Assembly:
     return Assembly(messages, pieces, left_out, extras(tools, view.output), tools, hooks)
 
 
-def _filled(parts: Iterable[str | Reference], state: State, values: Mapping[str, Json]) -> str:
+def _fill(parts: Iterable[str | Reference], state: State, values: Mapping[str, Json]) -> str:
     """Return a template with the values of its references."""
     return "".join(
         part if isinstance(part, str) else shown(value_of(state, values, part.name))
@@ -172,7 +172,7 @@ def _offered(view: View, state: State) -> Iterator[ToolSchema]:
 
 
 def _edited(messages: list[ChatMessage], edit: Mapping[str, Json]) -> list[ChatMessage]:
-    """Return what is sent after a hook: other instructions, other messages, another last one."""
+    """Return the messages after a hook changed the instructions, all messages, or the last one."""
     cut = 1 if messages and messages[0]["role"] == "system" else 0
     head, rest = messages[:cut], messages[cut:]
     if "system" in edit:
@@ -187,7 +187,7 @@ def _edited(messages: list[ChatMessage], edit: Mapping[str, Json]) -> list[ChatM
 
 
 def _flush(texts: list[str], messages: list[ChatMessage]) -> None:
-    """Send the texts so far as one message, so that nothing that follows comes before them."""
+    """Add the texts so far as one message, to keep the order."""
     if texts:
         messages.append({"role": "system", "content": "\n\n".join(texts)})
         texts.clear()
@@ -196,7 +196,7 @@ def _flush(texts: list[str], messages: list[ChatMessage]) -> None:
 def _window(view: View, state: State, turn: int, limits: HistoryLimits) -> Window:
     thread = state.thread_of(turn)
     active = state.active.get(turn)
-    # What an agent is shown depends on its role; what it has said is said under its name.
+    # Ingredients depend on the agent's role; its own messages have its name.
     agent = active.agent if active is not None and active.step else view.agent
     if limits.kind == "history":
         return window(thread, agent, limits)
@@ -204,7 +204,7 @@ def _window(view: View, state: State, turn: int, limits: HistoryLimits) -> Windo
 
 
 def _slice(piece: BoardSlice, active: Activation | None, left_out: list[LeftOut]) -> Segment | None:
-    """List the artifacts that a provider gave; what does not fit is left out from the end."""
+    """List the provider's artifacts; those over the budget are left out from the end."""
     fetched = (active.board_input if active else None) or BoardInput()
     engines = fetched.get("engines") or []
     if active is None or active.engine_index >= len(engines):
@@ -229,14 +229,14 @@ def _slice(piece: BoardSlice, active: Activation | None, left_out: list[LeftOut]
 
 
 def _artifact_line(item: Mapping[str, Any]) -> str:
-    told = {key: value for key, value in item.items() if key in _TOLD and value}
-    return json.dumps(told, ensure_ascii=False)
+    shown = {key: value for key, value in item.items() if key in _SHOWN_FIELDS and value}
+    return json.dumps(shown, ensure_ascii=False)
 
 
 def _listing(
     piece: VariableList, state: State, values: Mapping[str, Json], left_out: list[LeftOut]
 ) -> Segment | None:
-    """List variables with their values; what does not fit is left out from the end."""
+    """List variables with their values; those over the budget are left out from the end."""
     lines = [
         f"{label}: {shown(value_of(state, values, name))}"
         for label, name in zip(piece.labels, piece.names, strict=True)
@@ -275,24 +275,24 @@ def _step_messages(
     pieces: list[Segment | Window],
     left_out: list[LeftOut],
 ) -> list[ChatMessage]:
-    """Return what an agent is told at a step, with what it said in earlier steps in between."""
+    """Return the messages of a step, with those of the agent's earlier steps in between."""
     active = state.active[turn]
     found = cast("Mapping[str, Any]", (active.flow and active.flow.input) or {})
     context = cast("Mapping[str, Any]", found.get("context") or {})
     if piece.coded:
-        told = cast("list[ChatMessage]", found["messages"])
+        sent = cast("list[ChatMessage]", found["messages"])
     else:
-        told = [_message("user", _filled(piece.prompt, state, values))]
+        sent = [_message("user", _fill(piece.prompt, state, values))]
         if context.get("text"):
-            told.insert(0, _message("user", f"{_CONTEXT}{context['text']}"))
-    pieces += _step_segments(told, context)
+            sent.insert(0, _message("user", f"{_CONTEXT}{context['text']}"))
+    pieces += _step_segments(sent, context)
     left_out += context.get("left_out") or []
     earlier = _earlier_messages(piece, state, active)
     if earlier is None:
-        return told
+        return sent
     _add_window(earlier, pieces, left_out)
-    first = next((at for at, it in enumerate(told) if it["role"] != "system"), len(told))
-    return [*told[:first], *earlier.messages, *told[first:]]
+    first = next((at for at, message in enumerate(sent) if message["role"] != "system"), len(sent))
+    return [*sent[:first], *earlier.messages, *sent[first:]]
 
 
 def _message(role: str, text: str) -> ChatMessage:
@@ -300,17 +300,17 @@ def _message(role: str, text: str) -> ChatMessage:
 
 
 def _earlier_messages(piece: StepMessages, state: State, active: Activation) -> Window | None:
-    """Return what the agent was told and has said in earlier steps of its line."""
+    """Return the messages to and from the agent in earlier steps of its path."""
     if piece.history is None or active.flow is None:
         return None
     thread = lane_of(state, active.flow.lane).threads.get(active.agent)
     return None if thread is None else window(thread, active.agent, piece.history)
 
 
-def _step_segments(told: Sequence[ChatMessage], context: Mapping[str, Any]) -> Iterator[Segment]:
+def _step_segments(sent: Sequence[ChatMessage], context: Mapping[str, Any]) -> Iterator[Segment]:
     """Yield the messages as segments; the pieces of the context one by one."""
     text = context.get("text")
-    for at, message in enumerate(told):
+    for at, message in enumerate(sent):
         content = message["content"] or ""
         if text and content == f"{_CONTEXT}{text}":
             yield from map(_recorded_segment, context["segments"])

@@ -1,4 +1,4 @@
-"""Segments: the pieces of what an agent is sent, each with its origin and its size."""
+"""Segments: the pieces of a prompt, each with its origin and its size."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from weft.engine.state import State
 from weft.findings import Json
 from weft.spec.agents import CHARACTERS_PER_TOKEN
 
-#: turn: what an agent did in the turn under way, where its context has no history.
+#: turn: the messages of the current turn, for an agent whose context has no history.
 Kind: TypeAlias = Literal[
     "prompt",
     "variables",
@@ -25,10 +25,10 @@ Kind: TypeAlias = Literal[
     "retrieval",
 ]
 
-#: What was not sent, and why: kind, origin, reason, and which names or messages it is.
+#: Something that was left out: kind, origin, reason, and names or messages.
 LeftOut: TypeAlias = Mapping[str, Json]
 
-#: Why something is left out that its reader may not see.
+#: The reason for leaving out what the reader may not see.
 HIDDEN: Final = "hidden"
 
 
@@ -46,12 +46,12 @@ class Segment:
     tokens: int
     #: Who speaks: system, user, assistant or tool; empty for schemas, which are not messages.
     role: str = "system"
-    #: What else is to be known: names of variables or tools.
+    #: Names of variables or tools.
     facts: Mapping[str, Json] | None = None
 
     @property
     def entry(self) -> dict[str, Json]:
-        """What a manifest says about it: everything but the text."""
+        """The entry in the manifest: everything but the text."""
         entry: dict[str, Json] = {"kind": self.kind, "origin": self.origin, "tokens": self.tokens}
         return {**entry, **self.facts} if self.facts else entry
 
@@ -62,16 +62,16 @@ def over_budget(tokens: int) -> str:
 
 
 class Budget:
-    """What is left of a number of tokens. Sizes are counted, so that no text is joined twice."""
+    """The remaining tokens of a budget, counted by size without joining texts."""
 
     def __init__(self, tokens: int | None, *, used: int = 0, copies: int = 1) -> None:
-        #: Characters: as many as `estimate` takes for these tokens. None: there is no limit.
+        #: The characters that correspond to these tokens by `estimate`. None: no limit.
         self._left = None
-        if tokens is not None:  # A text that occurs several times counts as often.
+        if tokens is not None:  # A text with several copies counts once per copy.
             self._left = (tokens * CHARACTERS_PER_TOKEN - used) // max(copies, 1)
 
     def take(self, characters: int) -> bool:
-        """Take characters if there are so many left, and tell whether there were."""
+        """Take characters from the budget; return False if too few are left."""
         if self._left is None:
             return True
         fits = characters <= self._left
@@ -86,7 +86,7 @@ def fitting_lines(heading: str, lines: Iterable[str], tokens: int | None) -> lis
     return list(takewhile(lambda line: budget.take(len(line) + 1), lines))
 
 
-# -- the values that stand in a prompt
+# -- values in a prompt
 
 #: The variables that every run has, and the fields of its state that hold them.
 _BUILT_IN: Final = {
@@ -99,17 +99,17 @@ _BUILT_IN: Final = {
 
 
 def value_of(state: State, values: Mapping[str, Json], name: str) -> Json:
-    """Return the value of a variable, or of a built-in one; None if it has none."""
+    """Return the value of a declared or built-in variable; None if it has none."""
     built_in = _BUILT_IN.get(name)
     return values.get(name) if built_in is None else getattr(state, built_in)
 
 
 def values_of(state: State, turn: int) -> dict[str, Json]:
-    """Return every value that a turn sees: of the declared variables and the built-in ones."""
+    """Return the values of all declared and built-in variables in a turn."""
     built_in = {name: getattr(state, field) for name, field in _BUILT_IN.items()}
     return {**state.values_of(turn), **built_in}
 
 
 def shown(value: Json) -> str:
-    """Return a value as it stands in a prompt."""
+    """Return a value as text for a prompt."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,11 +1,11 @@
-"""How near texts are in meaning, by the vectors of an embedder."""
+"""Similarity of texts by the vectors of an embedder."""
 
 import asyncio
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from weft.context.user_code import user_code
+from weft.context.user_code import describe_error, user_code
 from weft.errors import RetrievalError
 from weft.findings import Json
 from weft.ports.retrieval import MOST_CHARACTERS, Embedder
@@ -22,7 +22,7 @@ KEPT: Final = 10_000
 AT_ONCE: Final = 64
 SECONDS: Final = 30.0
 
-#: Said where meanings are to be compared and nothing can do it, and what to do then.
+#: The message and the hint if there is no embedder.
 NO_EMBEDDINGS: Final = "there are no embeddings to compare meanings with"
 GET_EMBEDDINGS: Final = (
     "install a model on this machine with weft embeddings install, or set WEFT_EMBEDDINGS to one "
@@ -31,20 +31,20 @@ GET_EMBEDDINGS: Final = (
 
 
 class Similarity:
-    """Compares texts. The vector of a text is kept, so that it is embedded once."""
+    """Compares texts. Vectors are cached, so that each text is embedded once."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        #: By the hash of the text, those used last at the end.
+        #: By the hash of the text, the most recently used last.
         self._vectors: dict[bytes, Vector] = {}
 
     @property
     def name(self) -> str:
-        """Which model compares. Raises UsageError if something is missing for it."""
+        """The name of the embedding model. Raises UsageError if there is no embedder."""
         return self._embedder.name
 
     async def of(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return how near each text is to a query, from 0 to 1; what says nothing is near to none.
+        """Return the similarity of each text to a query, from 0 to 1; 0 for an empty text.
 
         Only the first 100,000 characters of a text count. Raises RetrievalError.
         """
@@ -67,7 +67,7 @@ class Similarity:
         for start in range(0, len(keys), AT_ONCE):
             part = keys[start : start + AT_ONCE]
             rows = await self._rows([missing[key] for key in part])
-            # Each part is kept at once: if time runs out, the next attempt comes further.
+            # Each part is cached at once: after a timeout the next attempt continues from there.
             self._vectors.update(zip(part, rows, strict=True))
             found.update(zip(part, rows, strict=True))
         for key in list(self._vectors)[: max(0, len(self._vectors) - KEPT)]:
@@ -81,15 +81,17 @@ class Similarity:
                     vectors = await self._embedder.embed(texts)
             if len(vectors) != len(texts):
                 raise ValueError(f"{len(vectors)} vectors for {len(texts)} texts")  # noqa: TRY301
-            return [row.copy() for row in vectors]  # A row alone would keep all of them in memory.
+            return [
+                row.copy() for row in vectors
+            ]  # A view of one row would keep the whole matrix in memory.
         except RetrievalError:
             raise
         except TimeoutError as error:
-            told = f"the embeddings took longer than {SECONDS:g} seconds"
-            raise RetrievalError(told, retryable=True) from error
-        except Exception as error:  # whatever a program's own embedder raises
-            told = f"the embeddings failed: {type(error).__name__}: {error}"
-            raise RetrievalError(told) from error
+            message = f"the embeddings took longer than {SECONDS:g} seconds"
+            raise RetrievalError(message, retryable=True) from error
+        except Exception as error:  # a custom embedder can raise anything
+            message = f"the embeddings failed: {describe_error(error)}"
+            raise RetrievalError(message) from error
 
 
 def _key(text: str) -> bytes:
@@ -97,17 +99,17 @@ def _key(text: str) -> bytes:
 
 
 def _nearness(query: "Vector", vector: "Vector | None") -> float:
-    # In this order a vector without numbers is near to nothing.
+    # In this order NaN becomes 0.
     return 0.0 if vector is None else min(1.0, max(0.0, round(float(query @ vector), 4)))
 
 
 def text_of(payload: Json) -> str:
-    """Return what a payload says: its texts and numbers, however deep, one on each line.
+    """Return the text of a payload: its texts and numbers at any depth, one per line.
 
     >>> text_of({"subject": "Refund", "lines": [{"price": 12, "paid": True}]})
     'Refund\\n12'
     """
-    return "\n".join(it for it in _said(payload) if it.strip())
+    return "\n".join(text for text in _said(payload) if text.strip())
 
 
 def _said(value: Json) -> Iterator[str]:
@@ -117,5 +119,5 @@ def _said(value: Json) -> Iterator[str]:
         yield str(value)
     elif isinstance(value, dict | list):
         inside = cast("Iterable[Any]", value.values() if isinstance(value, dict) else value)
-        for it in inside:
-            yield from _said(it)
+        for part in inside:
+            yield from _said(part)

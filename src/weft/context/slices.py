@@ -1,13 +1,33 @@
-"""What providers get and give: a request with a way to read, and a slice of the board."""
+"""Providers select artifacts for an agent: the request to them, and the slice they return.
+
+A provider gets data and a reader bound to the agent, not the board itself: it cannot see, widen or
+forge the identity it reads with.
+"""
 
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any, Protocol, runtime_checkable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Protocol, runtime_checkable
 
-from weft.context.similarity import Similarity
+from weft.context.similarity import GET_EMBEDDINGS, NO_EMBEDDINGS, Similarity, text_of
+from weft.engine.variables.triggers import dig
+from weft.errors import RetrievalError
+from weft.findings import Json
 from weft.spec.board import Visibility
-from weft.spec.providers import MAX_ITEMS, MAX_LIMIT, FilterConfig
+from weft.spec.providers import (
+    CANDIDATES,
+    DEFAULT_LIMIT,
+    MAX_ITEMS,
+    MAX_LIMIT,
+    DefaultCorrelationProvider,
+    FilterConfig,
+    FilteredContextProvider,
+    RecentProvider,
+    SelectingProvider,
+    SemanticContextProvider,
+    StateDelegatingProvider,
+    TimeWindowProvider,
+)
 
 #: One artifact, as an engine gets it: id, type, payload, produced_by, tags, correlation_id, ...
 Item = dict[str, Any]
@@ -15,7 +35,7 @@ Item = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """An artifact with everything that may be known of it. Its payload is a copy."""
+    """An artifact with its metadata. Its payload is a copy."""
 
     id: str
     type: str
@@ -26,13 +46,13 @@ class Envelope:
     tags: tuple[str, ...]
     created_at: datetime
     version: int = 1
-    #: The agents it has woken, where that was asked for.
+    #: The agents it woke, if requested.
     consumed_by: tuple[str, ...] = ()
-    #: Who may see it; None where that is not known.
+    #: Who may see it; None if unknown.
     visibility: Visibility | None = None
 
     def item(self) -> Item:
-        """Return it as an entry of a context."""
+        """Return the artifact as an item of a context."""
         return {
             "id": self.id,
             "type": self.type,
@@ -50,12 +70,12 @@ class Query(Protocol):
     def __call__(
         self, filters: FilterConfig, *, meta: bool, count: bool, offset: int
     ) -> Awaitable[tuple[list[Envelope], int]]:
-        """Return them after the first of them, and how many there are if that is counted."""
+        """Return artifacts from an offset on, and the total number if it is counted."""
         ...
 
 
 class BoardReader:
-    """The board as one agent sees it. It can only be read."""
+    """Read access to the board as one agent sees it."""
 
     __slots__ = ("__query",)
 
@@ -69,16 +89,15 @@ class BoardReader:
         embed_meta: bool = False,
         offset: int = 0,
     ) -> tuple[list[Envelope], int]:
-        """Return the visible artifacts that a filter lets through, and how many there are in all.
+        """Return the visible artifacts that match a filter, and their total number.
 
-        `embed_meta` says of each which agents it has woken; `offset` leaves out so many of the
-        first.
+        `embed_meta` adds the agents that each artifact woke; `offset` skips the first artifacts.
         """
         wanted = filters or FilterConfig()
         return await self.__query(wanted, meta=embed_meta, count=True, offset=offset)
 
     async def find_all(self, filters: FilterConfig) -> AsyncIterator[Envelope]:
-        """Yield all visible artifacts that a filter lets through, page by page."""
+        """Yield all visible artifacts that match a filter, reading page by page."""
         page = filters.model_copy(update={"limit": MAX_LIMIT})
         for offset in range(0, MAX_ITEMS, MAX_LIMIT):
             found, _ = await self.__query(page, meta=False, count=False, offset=offset)
@@ -88,13 +107,13 @@ class BoardReader:
                 return
 
     async def find(self, filters: FilterConfig) -> list[Envelope]:
-        """Return the visible artifacts that a filter lets through, without counting the others."""
+        """Return the visible artifacts that match a filter, without a total."""
         return (await self.__query(filters, meta=False, count=False, offset=0))[0]
 
 
 @dataclass(frozen=True, slots=True)
 class AgentInfo:
-    """Who is to be given context."""
+    """The agent that the context is for."""
 
     name: str
     description: str = ""
@@ -102,8 +121,19 @@ class AgentInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextSlice:
+    """The result of a provider: items for the engine, and metadata."""
+
+    items: list[Item]
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+_EVERYTHING: Final = FilterConfig()
+
+
+@dataclass(frozen=True, slots=True)
 class ContextRequest:
-    """What a provider is asked."""
+    """The request to a provider."""
 
     agent: AgentInfo
     ctx: Any
@@ -111,24 +141,105 @@ class ContextRequest:
     board: BoardReader
     correlation_id: str | None
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    #: What compares the meanings of texts; None where there are no embeddings.
+    #: Compares texts by meaning; None without embeddings.
     similarity: Similarity | None = None
 
+    async def select(self, provider: SelectingProvider, /) -> ContextSlice:
+        """Return the artifacts that a declared provider selects."""
+        match provider:
+            case DefaultCorrelationProvider(limit=limit):
+                wanted = _EVERYTHING.model_copy(  # Known to be valid, so not validated again.
+                    update={"correlation_id": self.correlation_id, "limit": limit}
+                )
+                if limit is not None:
+                    return await self._found(wanted)
+                every = self.board.find_all(wanted)
+                return ContextSlice([artifact.item() async for artifact in every])
+            case FilteredContextProvider():
+                return await self._filtered(provider)
+            case RecentProvider(limit=limit):
+                return await self._found(FilterConfig(limit=limit))
+            case TimeWindowProvider(seconds=seconds, limit=limit):
+                since: datetime = self.ctx.now - timedelta(seconds=seconds)
+                return await self._found(FilterConfig(since=since, limit=limit))
+            case SemanticContextProvider():
+                return await self._nearest(provider)
+            case StateDelegatingProvider(key=key):
+                return self._from_state(key)
+            case _:
+                return ContextSlice([])
 
-@dataclass(frozen=True, slots=True)
-class ContextSlice:
-    """What a provider gives: entries for the engine, and what there is to say of them."""
+    async def _found(self, filters: FilterConfig) -> ContextSlice:
+        return ContextSlice([artifact.item() for artifact in await self.board.find(filters)])
 
-    items: list[Item]
-    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    async def _filtered(self, provider: FilteredContextProvider) -> ContextSlice:
+        """Return the artifacts that match a filter, and the requested entries of the state."""
+        filters, state = provider.filters, self.ctx.state
+        limits = [limit for limit in (provider.limit, filters.limit) if limit is not None]
+        most = min(limits, default=DEFAULT_LIMIT)
+        found = await self._found(filters.model_copy(update={"limit": most}))
+        added = [
+            {"type": "state", "key": key, "payload": state[key]}
+            for key in provider.include_state_keys
+            if key in state
+        ]
+        return ContextSlice([*found.items, *added])
+
+    def _from_state(self, key: str) -> ContextSlice:
+        """Return the items that a component has stored; raises if there are none."""
+        state: Mapping[str, Any] = self.ctx.state
+        if key not in state:
+            raise LookupError(f"no component has set ctx.state[{key!r}]")
+        snapshot = state[key]
+        if isinstance(snapshot, ContextSlice):
+            return snapshot
+        if not isinstance(snapshot, list):
+            raise TypeError(f"ctx.state[{key!r}] is not a list of items")
+        return ContextSlice(list(snapshot))  # pyright: ignore[reportUnknownArgumentType]
+
+    async def _nearest(self, provider: SemanticContextProvider) -> ContextSlice:
+        """Return the artifacts most similar to a query, with their scores in the metadata.
+
+        The inputs are left out, because the agent has them already.
+        """
+        if self.similarity is None:
+            raise RetrievalError(NO_EMBEDDINGS, hint=GET_EMBEDDINGS)
+        query = self._query(provider)
+        most = provider.filters.limit or CANDIDATES
+        found = await self.board.find(provider.filters.model_copy(update={"limit": most}))
+        own = {artifact.id for artifact in self.inputs.artifacts}
+        others = [artifact for artifact in found if artifact.id not in own]
+        scores = await self.similarity.of(query, [text_of(other.payload) for other in others])
+        ranked = sorted(zip(scores, others, strict=True), key=lambda pair: -pair[0])
+        near = [pair for pair in ranked if pair[0] >= provider.threshold][: provider.limit]
+        metadata: dict[str, Any] = {
+            "compared": len(others),
+            "similarity": {artifact.id: score for score, artifact in near},
+        }
+        return ContextSlice([artifact.item() for _, artifact in near], metadata)
+
+    def _query(self, provider: SemanticContextProvider) -> str:
+        """Return the query; by default the texts of the inputs, or of one field of them."""
+        if provider.query is not None:
+            return provider.query
+        payloads: list[Json] = [artifact.payload for artifact in self.inputs.artifacts]
+        if provider.query_field is not None:
+            path = tuple(provider.query_field.split("."))
+            payloads = [dig(payload, path) for payload in payloads]
+        query = text_of(payloads)
+        if not query:
+            field = provider.query_field
+            named = f'no field "{field}" with a text' if field else "no text"
+            raise LookupError(f"what has woken the agent has {named} to compare with")
+        return query
 
 
 @runtime_checkable
 class ContextProvider(Protocol):
-    """Gives an agent its context."""
+    """Selects the context of an agent."""
 
     async def __call__(self, request: ContextRequest) -> ContextSlice:
-        """Pick what the agent is shown."""
+        """Return what the agent sees."""
         ...
 
 

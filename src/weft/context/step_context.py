@@ -1,4 +1,4 @@
-"""What a step is shown beside its state: pieces in order, and the text that is made of them."""
+"""The context of a step besides its state: segments in order, and their text."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,18 +15,18 @@ from weft.ports.retrieval import Collection, RetrievalResult
 from weft.spec.agents import estimate_tokens
 from weft.spec.flow import ContextFormat
 
-#: How a context becomes text; the same that a step may declare as its `format`.
+#: The format of a context's text, as in a step's `format`.
 ContextFormatOptions: TypeAlias = ContextFormat
 
-#: The default format: blank lines between pieces, `---` between passages.
+#: The default format: blank lines between segments, `---` between passages.
 DEFAULT_FORMAT: Final = ContextFormat()
 
-#: What a model is told of an artifact.
-_TOLD: Final = ("type", "payload", "produced_by", "tags")
+#: The fields of an artifact that a model sees.
+_SHOWN_FIELDS: Final = ("type", "payload", "produced_by", "tags")
 
 
 def json_of(value: object) -> Json:
-    """Return a value as JSON has it: objects of classes by the names of their fields."""
+    """Return a value as JSON; objects by the names of their fields."""
     return to_jsonable_python(value, by_alias=False)
 
 
@@ -48,7 +48,7 @@ def state_value(state: object, path: str) -> Any:  # noqa: ANN401 - a field, or 
 
 @dataclass(frozen=True)
 class ContextSegment:
-    """One piece of a context: its name, and its content as a journal has it."""
+    """One segment of a context: its name, and its content as JSON."""
 
     name: str
     content: Any
@@ -58,7 +58,7 @@ class ContextSegment:
     key: ClassVar[str] = "value"
 
     def __post_init__(self) -> None:
-        """Keep the content as JSON, so that a segment that is read back is equal."""
+        """Convert the content to JSON, so that a segment read from the journal is equal."""
         object.__setattr__(self, "content", json_of(self.content))
 
     @property
@@ -68,19 +68,19 @@ class ContextSegment:
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """What can be left out one by one where not everything fits a budget."""
+        """The parts that can be left out individually to fit a budget."""
         return () if self.content is None else (self.content,)
 
     def part_text(self, part: Any) -> str:  # noqa: ANN401 - one of `parts`
-        """Return one part as it stands in a prompt."""
+        """Return one part as text for a prompt."""
         return shown(part)
 
     def part_name(self, part: Any, number: int) -> str:  # noqa: ANN401, ARG002 - one of `parts`
-        """Return what a part is called where it is left out; nothing for a segment of one part."""
+        """Return the name of a part in the manifest; empty for a segment of one part."""
         return ""
 
     def to_prompt_string(self, separator: str = "\n") -> str:
-        """Return the text of all parts; nothing where there are none."""
+        """Return the text of all parts; empty without parts."""
         return separator.join(map(self.part_text, self.parts))
 
 
@@ -172,14 +172,14 @@ class ArtifactsContextSegment(ContextSegment):
         return self.content
 
     def part_text(self, part: Item) -> str:
-        told = {key: part[key] for key in _TOLD if part.get(key)}
-        return json.dumps(told, ensure_ascii=False)
+        shown = {key: part[key] for key in _SHOWN_FIELDS if part.get(key)}
+        return json.dumps(shown, ensure_ascii=False)
 
     def part_name(self, part: Item, number: int) -> str:
         return str(part.get("id") or f"artifact {number}")
 
 
-class Fitting(NamedTuple):
+class FittedContext(NamedTuple):
     """A context that fits its budget, and what was left out of it."""
 
     context: "AssembledContext"
@@ -188,43 +188,45 @@ class Fitting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AssembledContext:
-    """Everything a step is shown beside its state, in order."""
+    """The context of a step besides its state, in order."""
 
     segments: tuple[ContextSegment, ...] = ()
-    #: How it becomes text, unless options are given then; None: as the step declares.
+    #: The default format of the text; None: the format that the step declares.
     format: ContextFormat | None = None
 
     @classmethod
     def empty(cls) -> "AssembledContext":
-        """Return a context without anything."""
+        """Return an empty context."""
         return cls()
 
     @property
     def retrieval_results(self) -> tuple[RetrievalResult, ...]:
         """The passages of all collections, in order."""
-        found = [it for it in self.segments if isinstance(it, RetrievalContextSegment)]
+        found = [
+            segment for segment in self.segments if isinstance(segment, RetrievalContextSegment)
+        ]
         return tuple(result for segment in found for result in segment.results)
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to show: no segment, or none with a text."""
+        """Whether no segment has a text."""
         return not any(segment.to_prompt_string() for segment in self.segments)
 
     def to_prompt_string(self, options: ContextFormat | None = None) -> str:
-        """Return one text of all segments; segments without a text leave no gap."""
+        """Return the text of all segments; empty segments leave no gap."""
         wanted = options or self.format or DEFAULT_FORMAT
         return _text(self.fitted(wanted).context.segments, wanted)
 
-    def fitted(self, options: ContextFormat | None = None) -> Fitting:
-        """Leave out what is over the budget: passages and artifacts one by one.
+    def fitted(self, options: ContextFormat | None = None) -> FittedContext:
+        """Return the context cut to a budget; passages and artifacts are left out one by one.
 
-        What stands first is preferred; a part that does not fit keeps nothing after it out.
+        Earlier parts have precedence; later parts are kept if they still fit.
         """
         wanted = options or self.format or DEFAULT_FORMAT
         left_out: list[dict[str, Any]] = []
         tokens = wanted.max_tokens
         if tokens is None or estimate_tokens(_text(self.segments, wanted)) <= tokens:
-            return Fitting(self, left_out)
+            return FittedContext(self, left_out)
         budget = _budget(wanted, tokens)
         kept: list[ContextSegment] = []
         is_first = True
@@ -239,11 +241,11 @@ class AssembledContext:
             gone: dict[str, Any] = {"kind": segment.kind, "origin": segment.name}
             gone |= {"names": names} if any(names) else {}
             left_out.append({**gone, "reason": over_budget(tokens)})
-        return Fitting(replace(self, segments=tuple(kept)), left_out)
+        return FittedContext(replace(self, segments=tuple(kept)), left_out)
 
 
 def _budget(wanted: ContextFormat, tokens: int) -> Budget:
-    """Return the budget of the segments alone: the text around them is counted already."""
+    """Return the budget of the segments, after subtracting the text around them."""
     template = wanted.template or "{context}"
     copies = template.count("{context}")
     return Budget(tokens, used=len(template) - copies * len("{context}"), copies=copies)
@@ -294,7 +296,7 @@ def _plain_result(result: RetrievalResult) -> RetrievalResult:
 
 
 class AssembledContextBuilder:
-    """Puts a context together, piece by piece."""
+    """Builds a context segment by segment."""
 
     def __init__(self) -> None:
         self._segments: list[ContextSegment] = []
@@ -310,7 +312,7 @@ class AssembledContextBuilder:
     def add_retrieval_context(
         self, collection: str | type[Collection], results: Sequence[RetrievalResult]
     ) -> Self:
-        """Add what was found in a collection."""
+        """Add passages of a collection."""
         name = collection if isinstance(collection, str) else collection.collection_name()
         return self._added(RetrievalContextSegment(name, tuple(results)))
 
@@ -329,7 +331,7 @@ class AssembledContextBuilder:
         return self._added(LiteralContextSegment(text))
 
     def build(self, format: ContextFormat | None = None) -> AssembledContext:  # noqa: A002 - what it is
-        """Return what was added; without a format, that of the step holds."""
+        """Return the context; without a format, the step's format is used."""
         return AssembledContext(tuple(self._segments), format)
 
     def _added(self, segment: ContextSegment) -> Self:
@@ -337,7 +339,7 @@ class AssembledContextBuilder:
         return self
 
 
-# -- as a journal keeps it
+# -- the form in the journal
 
 _KINDS: Final = {
     kind.kind: kind
@@ -351,10 +353,10 @@ _KINDS: Final = {
 }
 
 
-def recorded(
+def context_record(
     assembled: AssembledContext, left_out: Sequence[Mapping[str, Any]] = ()
 ) -> dict[str, Any]:
-    """Return a context as a journal keeps it; `from_record` makes an equal one of it."""
+    """Return the journal form of a context; `from_record` restores it."""
     made: dict[str, Any] = {
         "text": assembled.to_prompt_string(),
         "segments": [_entry(segment) for segment in assembled.segments],
@@ -376,7 +378,7 @@ def _entry(segment: ContextSegment) -> dict[str, Any]:
 
 
 def from_record(record: Mapping[str, Any] | None) -> AssembledContext:
-    """Return the context that was recorded; nothing is asked again."""
+    """Restore a recorded context without reading sources again."""
     if not record:
         return AssembledContext.empty()
     given = record.get("format")

@@ -35,23 +35,46 @@ class _UserCode:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is None or isinstance(error, Exception | KeyboardInterrupt | GeneratorExit):
+        if error is None or isinstance(error, Exception | KeyboardInterrupt):
             return
-        if isinstance(error, asyncio.CancelledError):
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
+        if isinstance(error, asyncio.CancelledError | GeneratorExit):
+            if _is_being_stopped():
                 return
-            raise UserCodeStopped("the code raised CancelledError itself") from error
+            name = type(error).__name__
+            raise UserCodeStopped(f"the code raised {name} itself") from error
         if isinstance(error, SystemExit):
-            raise UserCodeStopped("the code called sys.exit(); a run cannot end the process")
+            fact = "the code called sys.exit(); a run cannot end the process"
+            raise UserCodeStopped(fact) from error
         raise UserCodeStopped(f"{type(error).__name__}: {error}") from error
+
+
+def _is_being_stopped() -> bool:
+    """Return whether Weft has cancelled the task, or its coroutine is closed after the loop."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # No event loop is running.
+        return True
+    return task is None or task.cancelling() > 0
+
+
+def describe_error(error: Exception) -> str:
+    """Return the type and message of an exception that user code has raised."""
+    if isinstance(error, UserCodeStopped):
+        return str(error)
+    return f"{type(error).__name__}: {error}"
+
+
+def error_type(error: Exception) -> str:
+    """Return the type of the exception that user code has raised."""
+    raised = error.__cause__ if isinstance(error, UserCodeStopped) else error
+    return type(raised).__name__
 
 
 #: Stateless, so that one object serves every call.
 user_code: Final = _UserCode()
 
 
-async def call_user_code(function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 - whatever it returns
+async def call_user_code(function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 - the function's result
     """Call an async function on the event loop, and a plain one in a thread: it may block."""
     with user_code:
         if is_async(function):
@@ -61,19 +84,19 @@ async def call_user_code(function: Callable[..., Any], *arguments: object) -> An
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Tell whether a function, or an object that can be called, is awaited."""
+    """Return whether a function, or an object that can be called, is awaited."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - its own method may be async
     )
 
 
 async def _call_in_thread(function: Callable[..., Any], *arguments: object) -> object:
-    """Return what a function returns; one that does not end keeps no program from ending."""
+    """Call a function in a daemon thread: if it never returns, the program can still exit."""
     loop = asyncio.get_running_loop()
     result: asyncio.Future[object] = loop.create_future()
 
     def settle(value: object, error: BaseException | None) -> None:
-        if result.done():  # Nobody waits any more: its time is over.
+        if result.done():  # The call has timed out, and its result is no longer awaited.
             return
         if error is None:
             result.set_result(value)

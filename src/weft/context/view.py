@@ -1,4 +1,4 @@
-"""An agent's view: everything about what it sees that does not change from call to call."""
+"""An agent's view: the parts of its prompt that do not change between calls."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,19 +29,19 @@ from weft.spec.type_meaning import json_schema
 from weft.spec.types import Ref
 from weft.spec.workflow import WorkflowSpec
 
-#: How many tokens of the conversation are sent, unless an agent says otherwise.
+#: The default budget of the conversation, in tokens.
 HISTORY_TOKENS: Final = 16_000
 
-#: How many tokens of artifacts are sent, unless an agent says otherwise.
+#: The default budget of artifacts, in tokens.
 BOARD_TOKENS: Final = 16_000
 
-#: Stands in a prompt where the value of a variable would be that the agent may not see.
+#: Replaces the value of a variable that the agent may not see.
 WITHHELD: Final = "(hidden)"
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of the instructions into which values are put."""
+    """A prompt section with placeholders."""
 
     origin: str
     heading: str
@@ -54,14 +54,14 @@ class VariableList:
 
     origin: str
     names: tuple[str, ...]
-    #: What stands before each value: the name, and what the author says of it.
+    #: The text before each value: the name and the description.
     labels: tuple[str, ...]
     max_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class BoardSlice:
-    """What the provider of an agent of a board gave for the engine that works."""
+    """The slice that a provider returned for the current engine, on a board."""
 
     origin: str
     max_tokens: int
@@ -69,34 +69,34 @@ class BoardSlice:
 
 @dataclass(frozen=True, slots=True)
 class StepMessages:
-    """What an agent is told at a step of a flow.
+    """The messages to an agent at a step of a flow.
 
-    What its code wrote, or the context that was put together and the prompt that is declared; in
-    between, what it was told and has said in earlier steps.
+    They are written by the step's code, or consist of the assembled context and the declared
+    prompt; messages of earlier steps are in between.
     """
 
     prompt: tuple[str | Reference, ...]
-    #: Whether its code wrote the messages.
+    #: Whether the step's code builds the messages.
     coded: bool = False
     history: HistoryLimits | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class EngineView:
-    """What the model of an engine of a board sees beside what its agent declares."""
+    """What the model of a board engine sees besides the agent's own declarations."""
 
     role: str
     instructions: str = ""
     output: OutputSchema | None = None
 
 
-#: What is put together at every call, in order. A segment is the same every time.
+#: The ingredients of every call, in order. A Segment is constant.
 Piece: TypeAlias = Segment | Section | VariableList | BoardSlice | HistoryLimits | StepMessages
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What one agent sees, as far as the workflow decides it."""
+    """What one agent sees, as declared by the workflow."""
 
     agent: str
     pieces: tuple[Piece, ...]
@@ -106,9 +106,9 @@ class View:
     output: OutputSchema | None
     #: Tools and output as segments: they are sent with every call, beside the messages.
     schemas: tuple[Segment, ...] = ()
-    #: The same as it counts in the hash of what is sent.
+    #: The same, encoded for the hash of the prompt.
     extras: bytes = b""
-    #: The servers whose tools it may use as well, as each run has recorded them.
+    #: The servers whose tools it may use; the run has recorded these tools.
     servers: tuple[str, ...] = ()
 
 
@@ -118,7 +118,7 @@ def make_view(
     tools: tuple[ToolSchema, ...],
     engine: EngineView | None = None,
 ) -> View:
-    """Work out an agent's view, once for all runs of a workflow."""
+    """Return an agent's view, computed once for all runs of a workflow."""
     output = _output(spec, agent.agent_name) if engine is None else engine.output
     left_out: list[LeftOut] = []
     pieces: list[Piece] = [
@@ -151,12 +151,16 @@ def make_view(
 def make_step_view(
     spec: WorkflowSpec, agent: Agent, tools: tuple[ToolSchema, ...], role: str, step: Step
 ) -> View:
-    """Work out what an agent sees at a step of a flow, once for all runs of a workflow."""
+    """Return an agent's view at a step of a flow, computed once for all runs of a workflow."""
     name, output = agent.agent_name, _output(spec, agent.agent_name)
     undoes = role == role_of(name, step.name, undoes=True)
     work = step.compensate if undoes else step.work
     sources = step.context.sources if step.context is not None and not undoes else ()
-    limits = [it for it in (*sources, *agent.context) if isinstance(it, HistoryIngredient)]
+    limits = [
+        ingredient
+        for ingredient in (*sources, *agent.context)
+        if isinstance(ingredient, HistoryIngredient)
+    ]
     coded = isinstance(work, AgentWork) and work.step is not None
     left_out: list[LeftOut] = []
     pieces: list[Piece] = []
@@ -166,9 +170,9 @@ def make_step_view(
             if not isinstance(ingredient, HistoryIngredient):
                 origin = f"context[{index}]" if agent.context else "standard"
                 pieces += _ingredient(spec, name, origin, ingredient, left_out)
-    told = work.prompt if isinstance(work, AgentWork) else ""
+    prompt_text = work.prompt if isinstance(work, AgentWork) else ""
     history = next((_history("context", limit) for limit in limits), None)
-    prompt = parse_template(told or f"Do the step {step.name}.")
+    prompt = parse_template(prompt_text or f"Do the step {step.name}.")
     pieces.append(StepMessages(prompt, coded, history))
     pieces.append(HistoryLimits("turn", "standard", HISTORY_TOKENS))
     return View(
@@ -183,17 +187,19 @@ def make_step_view(
     )
 
 
-def _history(origin: str, it: HistoryIngredient) -> HistoryLimits:
-    return HistoryLimits("history", origin, it.max_tokens or HISTORY_TOKENS, it.max_messages)
+def _history(origin: str, ingredient: HistoryIngredient) -> HistoryLimits:
+    return HistoryLimits(
+        "history", origin, ingredient.max_tokens or HISTORY_TOKENS, ingredient.max_messages
+    )
 
 
 def extras(tools: tuple[ToolSchema, ...], output: OutputSchema | None) -> bytes:
-    """Return what is sent beside the messages, as it counts in the hash of all that is sent."""
+    """Return the schemas sent with the messages, encoded for the hash of the prompt."""
     return to_json((tools, output))
 
 
 def default_ingredients(*, board: bool = False) -> tuple[Ingredient, ...]:
-    """Return what an agent sees after its prompt if it does not say."""
+    """Return the default ingredients of an agent, after its prompt."""
     slices = (BoardIngredient(),) if board else ()
     return VariablesIngredient(), *slices, HistoryIngredient()
 
@@ -233,8 +239,8 @@ def _ingredient(
         case _:
             exposed = spec.exposure.get(agent, ())
             wanted = dict.fromkeys(ingredient.names or exposed)
-            seen = [it for it in wanted if it in exposed and is_visible(spec, agent, it)]
-            hidden = [it for it in wanted if it not in seen]
+            seen = [name for name in wanted if name in exposed and is_visible(spec, agent, name)]
+            hidden = [name for name in wanted if name not in seen]
             if hidden:
                 left_out.append(_hidden("variables", origin, hidden))
             if seen:
@@ -243,7 +249,7 @@ def _ingredient(
 
 
 def _label(spec: WorkflowSpec, name: str) -> str:
-    """Name a variable and say what it is, in one line."""
+    """Return the name and description of a variable in one line."""
     known = spec.variables.get(name)
     about = " ".join(known.description.split()) if known else ""
     return f"{name} ({about})" if about else name
@@ -255,7 +261,7 @@ def headed(heading: str, text: str) -> str:
 
 
 def is_visible(spec: WorkflowSpec, agent: str, name: str) -> bool:
-    """Tell whether an agent may be shown a value; secrets are never shown."""
+    """Return whether an agent may be shown a value; secrets are never shown."""
     secret = name in spec.variables and spec.variables[name].secret
     return not secret and may_read(spec.variables, name, agent)
 
@@ -265,15 +271,17 @@ def _hidden(kind: str, origin: str, names: Sequence[str]) -> LeftOut:
 
 
 def _output(spec: WorkflowSpec, agent: str) -> OutputSchema | None:
-    model = next((it.model for it in spec.registry if it.agent == agent), None)
+    model = next((binding.model for binding in spec.registry if binding.agent == agent), None)
     if not model:
         return None
-    models = {it.name: {f: e.type for f, e in it.fields.items()} for it in spec.models}
+    models = {
+        declared.name: {f: e.type for f, e in declared.fields.items()} for declared in spec.models
+    }
     return OutputSchema(model, _described(json_schema(Ref(model), models), spec.models))
 
 
 def _described(schema: dict[str, Any], models: Iterable[OutputModel]) -> dict[str, Any]:
-    """Put into a schema what the package says of its models and their fields."""
+    """Add the descriptions of models and fields to a schema."""
     for model in models:
         made = schema["$defs"].get(model.name)
         if made is None:
@@ -281,7 +289,7 @@ def _described(schema: dict[str, Any], models: Iterable[OutputModel]) -> dict[st
         if model.description:
             made["description"] = model.description
         for name, field in model.fields.items():
-            # Some providers take nothing beside a reference.
+            # Some model providers allow no other key beside a reference.
             if field.description and "$ref" not in made["properties"][name]:
                 made["properties"][name]["description"] = field.description
     return schema

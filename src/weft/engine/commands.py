@@ -10,7 +10,7 @@ from weft.engine.state import GivenAnswer
 class Record(NamedTuple):
     """Record an event that follows from another.
 
-    It belongs to the turn of what it follows from, unless it names another.
+    It belongs to the turn of the event it follows from, unless it names another.
     """
 
     data: EventData
@@ -22,8 +22,8 @@ class Start(NamedTuple):
 
     agent: str
     fork: int = 0
-    #: The subscription of a board whose next artifacts wake it, or the step of a flow: in which
-    #: line, which attempt, and the turn that it undoes.
+    #: On a board, the subscription whose next artifacts wake it. In a flow, the step with its lane,
+    #: the attempt, and the turn that it undoes.
     step: str = ""
     lane: str = ""
     attempt: int = 1

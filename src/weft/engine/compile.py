@@ -34,6 +34,7 @@ from weft.engine.variables.trigger_index import NO_KINDS, TriggerKinds, index_tr
 from weft.findings import Json, Path
 from weft.spec.agents import Agent
 from weft.spec.templates import references
+from weft.spec.tools import UiTool
 from weft.spec.triggers import CUSTOM, CustomTrigger, Trigger
 from weft.spec.types import Ref
 from weft.spec.variables import (
@@ -46,7 +47,7 @@ from weft.spec.variables import (
     RefreshStrategy,
     Source,
     Variable,
-    WriteStrategy,
+    is_call,
 )
 from weft.spec.workflow import WorkflowSpec
 
@@ -58,7 +59,7 @@ _PAUSES: Final[Mapping[TurnMode, Callable[[State], bool]]] = {
 
 
 def mode_of(spec: WorkflowSpec) -> TurnMode:
-    """Return how the turns of a workflow follow each other."""
+    """Return the mode of a workflow: conversation, board or flow."""
     if spec.board is not None:
         return board_mode
     return conversation_mode if spec.flow is None else flow_mode
@@ -75,8 +76,8 @@ def compile_workflow(spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS) -> Comp
     hooks = (*declared_hooks(spec), *asked, *computed.functions.values())
     triggers = index_triggers(spec.variables, kinds)
     once = _read(spec, "once")
-    entities: dict[str, WriteStrategy] = {
-        name: variable.source.write_strategy
+    entities = {
+        name: variable.source
         for name, variable in spec.variables.items()
         if isinstance(variable.source, EntitySource)
     }
@@ -133,14 +134,16 @@ def _read(spec: WorkflowSpec, strategy: RefreshStrategy) -> tuple[str, ...]:
 
 
 def refreshed(source: Source) -> RefreshStrategy | None:
-    """Return when a source is read; None for what is not read from outside."""
+    """Return when a source is read; None if it is not read from outside, or only by tools."""
+    if is_call(source):
+        return None
     if isinstance(source, DatabaseSource | ExternalSource):
         return source.refresh_strategy
     return "once" if isinstance(source, EntitySource | FileSource) else None
 
 
 def _shown_to(spec: WorkflowSpec, agent: Agent) -> set[str]:
-    """Return the variables that stand in what an agent is sent."""
+    """Return the variables whose values an agent is sent."""
     sections = (references(section.content) for section in agent.prompt_sections)
     named = {entry.name for found in sections for entry in found}
     return named | set(spec.exposure.get(agent.agent_name, ()))
@@ -167,6 +170,11 @@ def _agents(spec: WorkflowSpec, hooks: Sequence[HookFunction]) -> dict[str, Acti
             tools={each_tool: tool for each_tool, tool in tools.items() if not tool.auto_invoke},
             output=Ref(model) if model else None,
             auto_tool=auto if agent.auto_tool_mode else None,
+            tells={
+                tool.function: tool.tell
+                for tool in tools.values()
+                if isinstance(tool, UiTool) and tool.tell
+            },
             targets=handoff_tools(spec, agent),
             before=before,
             reply=reply,
@@ -195,7 +203,7 @@ def servers_of(spec: WorkflowSpec, agent: str) -> tuple[str, ...]:
 
 
 def handoff_tools(spec: WorkflowSpec, agent: Agent) -> dict[str, str]:
-    """Return the tools by which the model of an agent may hand off, and to whom each does."""
+    """Return the tools by which the model of an agent may hand off, each with its target."""
     if not agent.handoff_tools:
         return {}
     own = (
@@ -207,11 +215,13 @@ def handoff_tools(spec: WorkflowSpec, agent: Agent) -> dict[str, str]:
 
 
 def _start_values(spec: WorkflowSpec) -> dict[str, Json]:
-    """The values that need nothing from outside; the shell adds those that do."""
+    """Return the values that need nothing from outside; the runtime adds the others."""
     values: dict[str, Json] = {}
     for name, variable in spec.variables.items():
         match variable.source:
             case DerivedSource(default=default):
+                values[name] = default
+            case ExternalSource(default=default) as source if is_call(source):
                 values[name] = default
             case source if source.type == "static":
                 values[name] = source.value
@@ -227,13 +237,13 @@ _NOT_YET: Final = "which this version of Weft does not perform"
 _ON_BOARDS: Final = ("which a board does not call", "write a component in its place")
 _IN_FLOWS: Final = ("which a flow does not call", "write a step in its place")
 
-#: The boundaries of a run itself, which every way has.
+#: The hook points of the run itself, which every mode has.
 _RUN_POINTS: Final = (*BEFORE_RUN, *AFTER_RUN)
 _WAIT: Final = "take it out, or wait for a version that performs it"
 
 
-class Left(NamedTuple):
-    """Something that has no effect: its place in the spec, what it is, and why."""
+class UnsupportedFeature(NamedTuple):
+    """A declaration without effect: its place in the spec, what it is, and why."""
 
     path: Path
     what: str
@@ -241,7 +251,9 @@ class Left(NamedTuple):
     hint: str = _WAIT
 
 
-def not_performed(spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS) -> tuple[Left, ...]:
+def not_performed(
+    spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS
+) -> tuple[UnsupportedFeature, ...]:
     """Return everything a workflow declares that would have no effect."""
     return (
         *_of_orchestrator(spec),
@@ -250,12 +262,12 @@ def not_performed(spec: WorkflowSpec, kinds: TriggerKinds = NO_KINDS) -> tuple[L
     )
 
 
-def refusal(workflow: str, left: Left) -> str:
-    """Say that a workflow declares what would have no effect."""
+def refusal(workflow: str, left: UnsupportedFeature) -> str:
+    """Return the message for a declaration without effect."""
     return f"{workflow} declares {left.what}, {left.why}"
 
 
-def _of_orchestrator(spec: WorkflowSpec) -> Iterator[Left]:
+def _of_orchestrator(spec: WorkflowSpec) -> Iterator[UnsupportedFeature]:
     orchestrator = spec.orchestrator
     declared = {
         "budgets": orchestrator.budgets,
@@ -263,10 +275,10 @@ def _of_orchestrator(spec: WorkflowSpec) -> Iterator[Left]:
     }
     for name, value in declared.items():
         if value:
-            yield Left(("orchestrator", name), name)
+            yield UnsupportedFeature(("orchestrator", name), name)
 
 
-def _of_variables(spec: WorkflowSpec, kinds: TriggerKinds) -> Iterator[Left]:
+def _of_variables(spec: WorkflowSpec, kinds: TriggerKinds) -> Iterator[UnsupportedFeature]:
     for name, variable in spec.variables.items():
         source = variable.source
         if not isinstance(source, DerivedSource):
@@ -287,11 +299,13 @@ def _of_variables(spec: WorkflowSpec, kinds: TriggerKinds) -> Iterator[Left]:
                 continue
             fault = _custom_fault(trigger, kinds)
             if fault:
-                yield Left(place, f"a trigger of {name}, {CUSTOM}{trigger.name}", *fault)
+                yield UnsupportedFeature(
+                    place, f"a trigger of {name}, {CUSTOM}{trigger.name}", *fault
+                )
 
 
 def _custom_fault(trigger: CustomTrigger, kinds: TriggerKinds) -> tuple[str, str] | None:
-    """Say why a trigger of a plug-in cannot be performed here, and what to do."""
+    """Return why the trigger of a plug-in cannot be performed here, and what to do."""
     if trigger.name not in kinds:
         there = ", ".join(f"{CUSTOM}{kind}" for kind in sorted(kinds)) or "none"
         hint = f"install the plug-in that adds it, or correct the name; installed: {there}"
@@ -306,27 +320,27 @@ def _custom_fault(trigger: CustomTrigger, kinds: TriggerKinds) -> tuple[str, str
     return None
 
 
-def _of_steps(spec: WorkflowSpec) -> Iterator[Left]:
-    """Yield what is called around turns: on a board components do that, in a flow steps."""
+def _of_steps(spec: WorkflowSpec) -> Iterator[UnsupportedFeature]:
+    """Yield the code around turns that only a conversation calls."""
     if spec.board is None and spec.flow is None:
         return
     why = _IN_FLOWS if spec.board is None else _ON_BOARDS
     for index, agent in enumerate(spec.agents):
         if agent.auto_tool_mode and spec.board is None:
             told = f"the automatic tool of {agent.agent_name}"
-            yield Left(("agents", index, "auto_tool_mode"), told, *why)
+            yield UnsupportedFeature(("agents", index, "auto_tool_mode"), told, *why)
     for index, hook in enumerate(spec.hooks):
         if hook.hook_type not in _RUN_POINTS:
-            yield Left(("hooks", index), f"the hook {hook.function}", *why)
+            yield UnsupportedFeature(("hooks", index), f"the hook {hook.function}", *why)
     for index, tool in enumerate(spec.lifecycle_tools):
         if tool.trigger not in _RUN_POINTS:
             what = f"the lifecycle tool {tool.function}"
-            yield Left(("lifecycle_tools", index), what, *why)
+            yield UnsupportedFeature(("lifecycle_tools", index), what, *why)
     for call in function_triggers(spec.variables):
         name = call.variable
-        yield Left(("variables", name), f"a function trigger of {name}", *why)
+        yield UnsupportedFeature(("variables", name), f"a function trigger of {name}", *why)
     for name, variable in spec.variables.items():
         source = variable.source
         if isinstance(source, ComputedSource) and is_function(source.computation):
             what = f"{name}, computed by a function"
-            yield Left(("variables", name, "source"), what, *why)
+            yield UnsupportedFeature(("variables", name, "source"), what, *why)

@@ -19,7 +19,8 @@ from weft.engine.events import (
 )
 from weft.engine.events.kinds import HookPoint
 from weft.engine.flow.plan import FlowPlan
-from weft.engine.state import Activation, OpenCall, State, Timer
+from weft.engine.state import Activation, OpenCall, State
+from weft.engine.timers import Timer
 from weft.engine.turn.hook_points import HookFunction
 from weft.engine.variables.computed import ComputedRules
 from weft.engine.variables.trigger_index import TriggerIndex
@@ -27,7 +28,7 @@ from weft.findings import Json
 from weft.spec.orchestrator import Orchestrator, StartupMode
 from weft.spec.tools import AgentTool, UiTool
 from weft.spec.types import TypeExpr
-from weft.spec.variables import Variable, WriteStrategy
+from weft.spec.variables import EntitySource, Variable
 
 #: The hook points of the run itself.
 BEFORE_RUN: Final[tuple[HookPoint, ...]] = ("on_start", "before_chat")
@@ -55,7 +56,7 @@ class TurnMode(Protocol):
 
     @property
     def EXPECTED(self) -> Mapping[type[EventData], Expected]:  # noqa: N802
-        """When it expects them."""
+        """When a state expects these events; others are ignored."""
         ...
 
     def start_run(
@@ -180,33 +181,35 @@ class TurnMode(Protocol):
     def resume_turn(
         self, compiled: "CompiledWorkflow", state: State, active: Activation, /
     ) -> list[Command]:
-        """Return what a turn records next where its journal was cut before that."""
+        """Return what a turn records next if the journal ends before that."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ActivationRules:
-    """How an agent works: with a model, or with the function that merges what a group said."""
+    """How an agent works: with a model, or with the function that merges the replies of a group."""
 
     limit: int
     tools: Mapping[str, AgentTool | UiTool]
     #: The model its replies must fit, and the tool that is called with the fields of a reply.
     output: TypeExpr | None = None
     auto_tool: str | None = None
+    #: What the user of the run reads when a UI tool has returned, by tool.
+    tells: Mapping[str, str] = field(default_factory=dict[str, str])
     #: The function that works in place of a model.
     function: str | None = None
     #: The targets the model may hand off to itself, by the tool that does it.
     targets: Mapping[str, str] = field(default_factory=dict[str, str])
-    #: What is called before its turn, before each of its replies, with its reply, and after it.
+    #: The functions called before its turn, before each reply, with its reply, and after its turn.
     before: tuple[HookFunction, ...] = ()
     reply: tuple[HookFunction, ...] = ()
     send: tuple[HookFunction, ...] = ()
     after: tuple[HookFunction, ...] = ()
     #: The tool servers it may use.
     servers: tuple[str, ...] = ()
-    #: The variables that are read anew for each of its turns.
+    #: The variables that are read again for each of its turns.
     on_demand: tuple[str, ...] = ()
-    #: Whether nothing of the above is to be done before a reply.
+    #: Whether none of these steps is needed before a reply.
     plain: bool = True
 
 
@@ -238,8 +241,8 @@ class CompiledWorkflow:
     per_phase: tuple[str, ...] = ()
     #: The tool servers that are asked for their tools at the start.
     servers: tuple[str, ...] = ()
-    #: The entity variables, and when their documents are written.
-    entities: Mapping[str, WriteStrategy] = field(default_factory=dict[str, WriteStrategy])
+    #: The entity variables.
+    entities: Mapping[str, EntitySource] = field(default_factory=dict[str, EntitySource])
     #: The variables that later runs of a user begin with.
     carried_values: tuple[str, ...] = ()
     #: Whether a run has work before its first turn, and before its end.

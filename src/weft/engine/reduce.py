@@ -1,8 +1,8 @@
 """The engine: from a state and an event to the next state and the commands that follow.
 
-`reduce` is pure. Time, identities and everything random are inside the events. What follows from
-an event without anything from outside is returned as `Record`, so that it is in the journal with
-its cause; everything else is returned as the other commands.
+`reduce` is pure. Time, ids and everything random are inside the events. An event that follows from
+another without anything from outside is returned as `Record`, so that the journal has it with its
+cause; everything else is returned as other commands.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,7 +41,7 @@ HANDLERS: Final[Mapping[type[EventData], Handler]] = {
     events.TurnFailed: run.on_turn_failed,
     events.TimerSet: run.on_timer_set,
     events.TimerFired: run.on_timer_fired,
-    events.StopAsked: run.on_stop_asked,
+    events.StopRequested: run.on_stop_asked,
     events.RunEnding: run.on_run_ending,
     events.RunEnded: run.on_run_ended,
 }
@@ -146,7 +146,7 @@ def advance(compiled: CompiledWorkflow, state: State, event: Event) -> list[Comm
 
 
 def is_expected(compiled: CompiledWorkflow, state: State, turn: int, data: EventData) -> bool:
-    """Tell whether a run still waits for the result of an effect.
+    """Return whether a run still waits for the result of an effect.
 
     Another process may have got a result first, or the run may have ended.
     """
@@ -169,7 +169,8 @@ def pending(compiled: CompiledWorkflow, state: State) -> Iterator[Command]:
     for call in state.calls.values():
         if call.asks is None:
             yield calls.call_of(state.active[call.turn].agent, call)
-    yield from compiled.mode.resume(compiled, state)
+    # On a copy: a mode may change the state, which must not happen before the events are recorded.
+    yield from compiled.mode.resume(compiled, state.copy())
     for name, seq in state.writing.items():
         yield WriteDocument(name, seq)
     if state.judging is not None:
@@ -194,7 +195,7 @@ def _pending_in(compiled: CompiledWorkflow, state: State, active: Activation) ->
 
 
 def _is_busy(state: State) -> bool:
-    """Tell whether something can be done before persons have answered."""
+    """Return whether there is work that does not wait for a person."""
     if state.writing or state.judging:
         return True
     return any(_is_working(state, active) for active in state.active.values())

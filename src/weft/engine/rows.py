@@ -6,9 +6,19 @@ These are tuples: one is made with every batch, and a frozen class takes three t
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from weft.engine.board.state import run_name
 from weft.engine.board.visibility import Policy, stored_audience
-from weft.engine.events import ArtifactArrived, ArtifactPublished, Event, Outcome, TurnStarted
+from weft.engine.events import (
+    ArtifactArrived,
+    ArtifactPublished,
+    Event,
+    EventData,
+    Outcome,
+    RunStarted,
+    TurnStarted,
+)
 from weft.engine.state import Request, State, Status
+from weft.engine.timers import NEVER
 from weft.findings import Json
 
 
@@ -29,18 +39,21 @@ class RunRow(NamedTuple):
     input_tokens: int
     output_tokens: int
     cost_usd: float
-    unpriced: int
+    unpriced_calls: int
     preview: str
     outcome: Outcome | None
     reason: str
     parent: str
-    uncounted: int = 0
-    #: The worker that has the run while it is running; else empty.
-    owner: str = ""
+    unmetered_calls: int = 0
     #: The batch that was written last.
     batch: str = ""
-    #: When the owner was last known to be alive; a store tells it, no batch does.
+    #: The correlation or the collection; an app has one open run of a name. Empty for a chat.
+    name: str = ""
+    #: The worker that owns the run, the time of its last heartbeat, and when the run needs
+    #: attention next. A store adds these; no batch has them.
+    owner: str = ""
     heartbeat: int = 0
+    due_at: int = NEVER
 
 
 class RequestRow(NamedTuple):
@@ -58,7 +71,7 @@ class RequestRow(NamedTuple):
     expires_at: int | None
     #: The variables that the answer sets.
     sets: tuple[str, ...] = ()
-    #: What shows it and where, and who is asked, as `role:NAME`; empty: the user of the run.
+    #: The component that shows it, where, and the addressee as `role:NAME`; empty: the run's user.
     component: str = ""
     mode: str = ""
     addressee: str = ""
@@ -76,23 +89,7 @@ class RequestClosed(NamedTuple):
     id: str
 
 
-class TimerRow(NamedTuple):
-    """A timer that is set."""
-
-    id: str
-    run: str
-    app: str
-    user: str
-    at: int
-
-
-class TimerGone(NamedTuple):
-    """A timer that is gone."""
-
-    id: str
-
-
-class KeptValue(NamedTuple):
+class CarriedValue(NamedTuple):
     """The value of a variable that later runs of a user begin with."""
 
     app: str
@@ -103,7 +100,7 @@ class KeptValue(NamedTuple):
 
 
 class ArtifactRow(NamedTuple):
-    """An artifact as it is looked up; its payload stays in its event."""
+    """The index entry of an artifact; its payload stays in its event."""
 
     app: str
     run: str
@@ -116,9 +113,11 @@ class ArtifactRow(NamedTuple):
     partition: str
     created_at: int
     visible_at: int
-    policy: Policy
-    names: tuple[str, ...]
+    visibility: Policy
+    visible_to: tuple[str, ...]
     tags: tuple[str, ...]
+    #: Who may find it: empty for all users of the tenant, or `user:NAME`.
+    owner: str
 
 
 class ConsumedRow(NamedTuple):
@@ -131,51 +130,67 @@ class ConsumedRow(NamedTuple):
     run: str
     turn: int
     at: int
+    owner: str
 
 
-class Letter(NamedTuple):
-    """An artifact on its way to the run that collects it beyond its correlation."""
+class Mail(NamedTuple):
+    """An event from outside a run; the owner of the run takes it into the next batch."""
 
     app: str
-    #: What the runs of this collection are called, and the workflow they are of.
+    #: The run, or with `start` the name of the run.
     to: str
-    workflow: str
-    digest: str
-    user: str
-    data: ArtifactArrived
+    #: Unique per receiver: mail with a known id is not delivered again.
+    id: str
+    actor: str
+    data: EventData
+    #: The first event of the run that begins if no open run has the name.
+    start: RunStarted | None = None
+    #: The open request that it answers; empty if it answers none.
+    request: str = ""
 
 
-class LetterTaken(NamedTuple):
-    """A letter that is in the journal of the run it was for."""
+class MailTaken(NamedTuple):
+    """Mail that was written to the journal of its run, or dropped."""
+
+    id: str
+
+
+class OutgoingEvent(NamedTuple):
+    """An event that is to be sent to a webhook of the tenant."""
 
     app: str
-    id: str
-
-
-BoardIndexChange: TypeAlias = ArtifactRow | ConsumedRow | Letter | LetterTaken
-
-#: What a batch changes beside its run, in the same transaction.
-IndexChange: TypeAlias = (
-    RequestRow | RequestClosed | TimerRow | TimerGone | KeptValue | BoardIndexChange
-)
-
-
-class DueRow(NamedTuple):
-    """Something whose time has come: a question that expires, or a timer."""
-
-    kind: Literal["request", "timer"]
-    id: str
     run: str
-    app: str
-    user: str
+    seq: int
+    webhook: str
+    #: When the event was written.
     at: int
+
+
+class Snapshot(NamedTuple):
+    """The state of a run after `seq` events, as bytes.
+
+    It is a cache: a reader ignores it if its format or the digest of the workflow differs.
+    """
+
+    seq: int
+    format: str
+    digest: str
+    content: bytes
+
+
+BoardIndexChange: TypeAlias = ArtifactRow | ConsumedRow | Mail
+
+#: The other rows that a batch changes in the same transaction.
+IndexChange: TypeAlias = (
+    RequestRow | RequestClosed | CarriedValue | MailTaken | BoardIndexChange | OutgoingEvent
+)
 
 
 class Batch(NamedTuple):
     """Events that are written together, and the rows as they are afterwards.
 
-    `id` is unique. A writer that does not know whether its batch was written finds the id in the
-    row of the run.
+    `id` is unique: a writer that does not know whether its batch was written looks for the id in
+    the row of the run.
     """
 
     run: str
@@ -183,9 +198,16 @@ class Batch(NamedTuple):
     expected: int
     events: Sequence[Event]
     row: RunRow
-    sides: tuple[IndexChange, ...] = ()
+    changes: tuple[IndexChange, ...] = ()
     #: The package of the run, with its first events: kept for as long as a run needs it.
     package: bytes | None = None
+    #: When the run needs attention next: a time in milliseconds, or NEVER.
+    due_at: int = NEVER
+    #: Whether the writer continues to work on the run, and so stays its owner.
+    held: bool = False
+    #: Whether it was made from a signal that did not come as mail. It is refused while mail is
+    #: unread, since mail that came before must be taken before.
+    direct: bool = False
 
     @property
     def id(self) -> str:
@@ -193,29 +215,45 @@ class Batch(NamedTuple):
         return self.row.batch
 
 
-def batch(
+def batch(  # noqa: PLR0913 - what is written, by name
     before: State,
     after: State,
     events: Sequence[Event],
     *,
     id: str,  # noqa: A002 - what it is
-    owner: str,
+    at: int | None = None,
     package: bytes | None = None,
+    taken: Sequence[Mail] = (),
+    held: bool = False,
+    direct: bool = False,
 ) -> Batch:
-    """Return the batch of events that have led from one state to another."""
-    row = run_row(after, events[-1].at, owner if after.status == "running" else "", id)
-    sides = () if _is_index_unchanged(before, after) else tuple(_index_changes(before, after))
+    """Return the batch of events that have led from one state to another.
+
+    `taken` is the mail that it contains or drops. A batch without events, which takes mail or
+    releases the run, gives the time of the last change with `at`.
+    """
+    row = run_row(after, events[-1].at if at is None else at, id)
+    changes = () if _is_index_unchanged(before, after) else tuple(_index_changes(before, after))
     if after.board is not None:
-        sides = (*sides, *board_index_changes(after, events))
-    return Batch(after.run, before.seq, events, row, sides, package)
+        changes = (*changes, *board_index_changes(after, events))
+    if taken:
+        changes = (*changes, *_mail_changes(after, taken))
+    is_left = after.status == "running" and not held  # Another worker continues it.
+    due_at = row.changed_at if is_left else after.due_at
+    return Batch(after.run, before.seq, events, row, changes, package, due_at, held, direct)
+
+
+def _mail_changes(after: State, taken: Sequence[Mail]) -> Iterator[IndexChange]:
+    for mail in taken:
+        yield MailTaken(mail.id)
+        if mail.request in after.requests:  # The run has dropped the answer: it is open again.
+            yield request_row(after, after.requests[mail.request])
 
 
 def _is_index_unchanged(before: State, after: State) -> bool:
-    """Tell whether nothing beside the run has changed, as after most turns."""
-    return (
-        before.requests is after.requests
-        and before.timers is after.timers
-        and (not after.carried_values or before.variables is after.variables)
+    """Return whether only the row of the run has changed, as after most turns."""
+    return before.requests is after.requests and (
+        not after.carried_values or before.variables is after.variables
     )
 
 
@@ -224,19 +262,15 @@ def _index_changes(before: State, after: State) -> Iterator[IndexChange]:
         if id_ not in before.requests:
             yield request_row(after, request)
     yield from (RequestClosed(id_) for id_ in before.requests if id_ not in after.requests)
-    for id_, timer in after.timers.items():
-        if before.timers.get(id_) is not timer:  # One that has fired may have been set anew.
-            yield TimerRow(id_, after.run, after.app, after.user, timer.at)
-    yield from (TimerGone(id_) for id_ in before.timers if id_ not in after.timers)
-    for name in (
-        after.carried_values if not after.forked_from else ()
-    ):  # What if: a fork is nobody's history.
+    if after.forked_from:  # What a fork sets is not carried into later runs.
+        return
+    for name in after.carried_values:
         if after.set_by.get(name) != before.set_by.get(name):
             value = after.variables.get(name)
-            yield KeptValue(after.app, after.user, after.workflow, name, value)
+            yield CarriedValue(after.app, after.user, after.workflow, name, value)
 
 
-def run_row(state: State, changed_at: int, owner: str = "", batch: str = "") -> RunRow:
+def run_row(state: State, changed_at: int, batch: str = "") -> RunRow:
     spent = state.spent
     return RunRow(
         run=state.run,
@@ -253,14 +287,14 @@ def run_row(state: State, changed_at: int, owner: str = "", batch: str = "") -> 
         input_tokens=spent.input_tokens,
         output_tokens=spent.output_tokens,
         cost_usd=spent.cost_usd,
-        unpriced=spent.unpriced,
+        unpriced_calls=spent.unpriced_calls,
         preview=state.preview,
         outcome=state.outcome,
         reason=state.reason,
         parent=state.forked_from,
-        uncounted=spent.uncounted,
-        owner=owner,
+        unmetered_calls=spent.unmetered_calls,
         batch=batch,
+        name=state.name,
     )
 
 
@@ -288,21 +322,26 @@ def request_row(state: State, request: Request) -> RequestRow:
 
 
 def board_index_changes(state: State, events: Sequence[Event]) -> Iterator[BoardIndexChange]:
-    """Yield what a batch of a board writes beside its events."""
-    correlation = state.board.correlation if state.board else ""
+    """Yield the rows that a batch of a board writes besides its events."""
+    correlation, owner = (state.board.correlation, state.board.owner) if state.board else ("", "")
     for event in events:
         match event.data:
             case ArtifactPublished() as data:
                 yield _artifact(state, correlation, event, data)
                 if not state.forked_from:  # A fork sends nothing to other runs.
-                    yield from _letters(state, correlation, event, data)
+                    yield from _mails(state, correlation, event, data)
             case TurnStarted(agent=agent, inputs=inputs):
                 for artifact in inputs:
                     yield ConsumedRow(
-                        state.app, state.workflow, agent, artifact, state.run, event.turn, event.at
+                        state.app,
+                        state.workflow,
+                        agent,
+                        artifact,
+                        state.run,
+                        event.turn,
+                        event.at,
+                        owner,
                     )
-            case ArtifactArrived(letter=letter):
-                yield LetterTaken(state.app, letter)
             case _:
                 pass
 
@@ -319,20 +358,21 @@ def _artifact(state: State, correlation: str, event: Event, data: ArtifactPublis
         partition=data.partition,
         created_at=event.at,
         visible_at=seen.visible_at,
-        policy=seen.policy,
-        names=seen.names,
+        visibility=seen.policy,
+        visible_to=seen.names,
         tags=data.tags,
         run=state.run,
         seq=event.seq,
+        owner=state.board.owner if state.board else "",
     )
 
 
-def _letters(
-    state: State, correlation: str, event: Event, data: ArtifactPublished
-) -> Iterator[Letter]:
-    for to, subscription in data.letters.items():
+def _mails(state: State, correlation: str, event: Event, data: ArtifactPublished) -> Iterator[Mail]:
+    """Yield the mail that brings an artifact to its collections, each of which begins with it."""
+    owner = state.board.owner if state.board else ""
+    for to, subscription in data.forwarded_to.items():
         arrived = ArtifactArrived(
-            letter=f"{state.run}.{event.seq}.{subscription}",
+            mail=f"{state.run}.{event.seq}.{subscription}",
             id=data.id,
             type=data.type,
             payload=data.payload,
@@ -345,4 +385,9 @@ def _letters(
             partition=data.partition,
             visible_at=event.at + data.delay,
         )
-        yield Letter(state.app, to, state.workflow, state.digest, state.user, arrived)
+        name = run_name(state.workflow, owner, to)
+        start = RunStarted(
+            state.workflow, state.digest, state.app, state.user, {},
+            model=state.model, correlation=to, collects=subscription, name=name,
+        )  # fmt: skip
+        yield Mail(state.app, name, arrived.mail, "mail", arrived, start)

@@ -1,6 +1,6 @@
 """The state of a run: a fold of its journal, and nothing else.
 
-What is made with every reply is a tuple: a frozen class takes three times as long.
+Objects that are created with every reply are tuples: a frozen class takes three times as long.
 """
 
 from collections.abc import Mapping
@@ -9,10 +9,12 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypedDict, TypeVa
 
 from weft.engine.board.state import Artifact, BoardState, JsonDraft
 from weft.engine.conversation.routing import Route
-from weft.engine.events import Event, Outcome, Spent, ToolRequest
+from weft.engine.events import Event, Outcome, ToolRequest, Usage
 from weft.engine.events.kinds import BoardInput, HookPoint
 from weft.engine.flow.state import FlowState, StepRun
-from weft.engine.log import KeyLog, Log
+from weft.engine.message import Message
+from weft.engine.persistent import KeyLog, Log
+from weft.engine.timers import Timers
 from weft.findings import Json
 
 #: How much of the first message a list shows.
@@ -22,25 +24,33 @@ PREVIEW: Final = 120
 Status: TypeAlias = Literal["new", "running", "waiting", "ended"]
 
 
-class Message(NamedTuple):
-    """One entry of the conversation."""
+class Spent(NamedTuple):
+    """The cost of all model calls of a run; calls of unknown cost are counted."""
 
-    #: correction: what the engine tells an agent about a reply of its that was refused.
-    role: Literal["user", "agent", "tool", "correction"]
-    #: The agent that spoke, or whose tool answered; empty for the user.
-    agent: str
-    text: str
-    seq: int
-    requests: tuple[ToolRequest, ...] = ()
-    #: The call a tool's message answers.
-    call: str | None = None
-    #: The one agent that is sent it: a correction of what it said. Empty for all.
-    to: str = ""
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    #: How many calls have no known price, and how many an unknown number of tokens.
+    unpriced_calls: int = 0
+    unmetered_calls: int = 0
+
+    def plus(self, usage: Usage) -> "Spent":
+        """Add one call."""
+        calls, taken, given, cost, unpriced, unmetered = self
+        return Spent(
+            calls + 1,
+            taken + (usage.input_tokens or 0),
+            given + (usage.output_tokens or 0),
+            cost + (usage.cost_usd or 0.0),
+            unpriced + (usage.cost_usd is None),
+            unmetered + (None in (usage.input_tokens, usage.output_tokens)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """What a person answered, and the hash of what was asked: it is for no other question."""
+    """The answer of a person, and the hash of the question: it is for no other question."""
 
     digest: str
     value: Json
@@ -62,7 +72,7 @@ class OpenCall:
     #: The hook point it is called at, and the variable whose function it is; see ToolCalled.
     hook: HookPoint | None = None
     variable: str = ""
-    #: What models have replied to its own questions, and how many surfaces it has shown.
+    #: The replies of models to its own questions, and how many surfaces it has shown.
     consulted: tuple[GivenAnswer, ...] = ()
     surfaces: int = 0
 
@@ -93,7 +103,7 @@ Stage: TypeAlias = Literal[
 
 
 class ActivationChanges(TypedDict, total=False):
-    """What changes in the course of an activation."""
+    """The fields that change during an activation."""
 
     stage: Stage
     call: int
@@ -103,6 +113,7 @@ class ActivationChanges(TypedDict, total=False):
     sent_back: int
     shown: Mapping[str, Json] | None
     reply: Json
+    held: str
     next_agent: str
     hook_index: int
     edits: tuple[Mapping[str, Json], ...]
@@ -131,23 +142,25 @@ class Activation:
     refusals: int = 0
     #: How many of these came from an automatic tool: each of its calls has an id of its own.
     sent_back: int = 0
-    #: The values its model was shown, from the moment they were put together until it answers:
-    #: whatever changes meanwhile, a restart sends the same bytes.
+    #: The values in the prompt, until the model answers: a restart sends the same bytes even if
+    #: variables have changed.
     shown: Mapping[str, Json] | None = None
     #: The event that forked its group; 0 if it is in none.
     fork: int = 0
     #: In a conversation: its last reply, parsed if it is structured, or what its function returned.
     reply: Json = None
-    #: Of turn 0: the agent that answers what the user has said meanwhile.
+    #: The text of a reply that people read only after its automatic tool has accepted it.
+    held: str = ""
+    #: Of turn 0: the agent that answers the user's message.
     next_agent: str = ""
     #: Whether another agent had its turn before.
     phase: bool = False
-    #: Which function of a hook point is called now, and what these have changed so far.
+    #: The index of the function that is called at a hook point, and the changes so far.
     hook_index: int = 0
     edits: tuple[Mapping[str, Json], ...] = ()
-    #: The values when rules were last asked whether another agent should take over.
+    #: The values when the rules before a reply were last evaluated.
     asked: Mapping[str, Json] | None = None
-    #: Who is next, where that was decided in the course of the turn.
+    #: The next agent, if that was decided during the turn.
     route: Route | None = None
     #: On a board: the subscription that woke it, and the artifacts. In a flow: the step.
     step: str = ""
@@ -166,16 +179,16 @@ class Activation:
     flow: StepRun | None = None
 
     def replace(self, **changes: Unpack[ActivationChanges]) -> "Activation":
-        """Return the activation as it is afterwards. `replace` would set every field one by one."""
+        """Return a changed copy. `dataclasses.replace` would set every field one by one."""
         twin: Activation = object.__new__(Activation)
         object.__setattr__(twin, "__dict__", self.__dict__ | changes)
         return twin
 
 
 class OwnValues(NamedTuple):
-    """The variables as a member of a group has them for itself until that joins.
+    """The variables of a member of a group until the group joins.
 
-    All values as it sees them, and the event that set each that it has set.
+    All values as it sees them, and the event of each value that it has set.
     """
 
     values: Mapping[str, Json]
@@ -184,12 +197,12 @@ class OwnValues(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Activations side by side; its identity is the event that forked."""
+    """Parallel activations; its identity is the event that forked."""
 
     fork: int
     name: str
     members: tuple[str, ...]
-    #: How long the conversation was then: what members add comes after it.
+    #: The length of the conversation at the fork: members add after it.
     length: int
     #: The turns in the order they began.
     turns: tuple[int, ...] = ()
@@ -197,17 +210,8 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Timer:
-    """A timer, and the fork it belongs to; 0 for the run itself."""
-
-    id: str
-    at: int
-    owner: int
-
-
-@dataclass(frozen=True, slots=True)
 class Judging:
-    """A condition that a model is judging, and what was judged before in the same decision."""
+    """A condition that a model is judging, and the earlier judgements of the same decision."""
 
     agent: str
     scope: Literal["pre", "post"]
@@ -218,7 +222,7 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run is going to end, when all is done that comes before."""
+    """The end of a run that still has hooks to call or documents to write."""
 
     outcome: Outcome
     reason: str
@@ -269,7 +273,7 @@ def _no_messages() -> Log[Message]:
 
 @dataclass
 class State:
-    """Everything that is known about a run after `seq` events.
+    """The state of a run after `seq` events.
 
     The engine copies a state for each event and changes the copy; all others only read it. The
     objects it refers to are never changed in place, so copies share them.
@@ -282,6 +286,8 @@ class State:
     digest: str = ""
     app: str = ""
     user: str = ""
+    #: The correlation or the collection: another run has it when this one has ended.
+    name: str = ""
     started_at: int = 0
     #: The first words of the user, for lists.
     preview: str = ""
@@ -299,7 +305,7 @@ class State:
     active: Mapping[int, Activation] = field(default_factory=_nothing)
     calls: Mapping[str, OpenCall] = field(default_factory=_nothing)
     groups: Mapping[int, Group] = field(default_factory=_nothing)
-    timers: Mapping[str, Timer] = field(default_factory=_nothing)
+    timers: Timers = field(default_factory=Timers)
     requests: Mapping[str, Request] = field(default_factory=_nothing)
     turns: int = 0
     #: How many turns each agent has taken.
@@ -308,15 +314,15 @@ class State:
     last_agent: str = ""
     #: The agent that spoke last, and how often in a row without user or another agent.
     last_speaker: tuple[str, int] = ("", 0)
-    #: Handoffs since the last turn; more than there are agents is a circle.
+    #: Handoffs since the last turn; more than there are agents means a cycle.
     handoffs_since_turn: int = 0
     #: The ids of the messages that were accepted; each is accepted once.
     message_ids: KeyLog = field(default_factory=KeyLog)
     spent: Spent = field(default_factory=Spent)
     #: Computed variables whose functions are to be called, by the turn that has its own; else 0.
     dirty: Mapping[int, frozenset[str]] = field(default_factory=_nothing)
-    #: Entity variables whose documents are behind, by the event that set each, and those that are
-    #: being written, as of which event.
+    #: Entity variables whose documents are outdated, by the event that set each; and those that
+    #: are being written, each with the event whose value is written.
     unwritten: Mapping[str, int] = field(default_factory=_nothing)
     writing: Mapping[str, int] = field(default_factory=_nothing)
     #: The variables that later runs of the user begin with.
@@ -332,7 +338,7 @@ class State:
     reason: str = ""
 
     def copy(self) -> "State":
-        """Return a state of its own that shares everything it refers to."""
+        """Return a copy that shares everything the state refers to."""
         twin: State = object.__new__(State)
         twin.__dict__ = self.__dict__.copy()
         return twin
@@ -341,6 +347,15 @@ class State:
     def turn(self) -> Activation | None:
         """The newest turn under way."""
         return self.active[max(self.active)] if self.active else None
+
+    @property
+    def due_at(self) -> int:
+        """When the next timer fires or the next request expires; NEVER if none does."""
+        at = self.timers.due_at
+        for request in self.requests.values():
+            if request.expires_at is not None and request.expires_at < at:
+                at = request.expires_at
+        return at
 
     def values_of(self, turn: int) -> Mapping[str, Json]:
         """Return the variables as a turn sees them; 0 is the run itself."""
@@ -361,7 +376,7 @@ class State:
         self.turn_counts = {**self.turn_counts, agent: self.turn_counts.get(agent, 0) + 1}
 
     def thread_of(self, turn: int) -> Log[Message]:
-        """Return the conversation as a turn hears it."""
+        """Return the conversation that a turn sees."""
         return self.threads.get(turn, self.messages)
 
     def update(self, active: Activation) -> None:
@@ -369,7 +384,7 @@ class State:
         self.active = {**self.active, active.number: active}
 
     def close_turns(self, *turns: int) -> None:
-        """Close turns with everything that is open for them."""
+        """Close turns with their calls, requests and threads."""
         gone = frozenset(turns)
         self.active = {key: active for key, active in self.active.items() if key not in gone}
         if self.calls:
@@ -396,7 +411,7 @@ class State:
             self.requests = without(self.requests, call.asks)
 
     def add_message(self, message: Message, turn: int = 0) -> None:
-        """Add to the conversation, or to what a member of a group says beside it."""
+        """Add to the conversation, or to the thread of a member of a group."""
         thread = self.threads.get(turn)
         if thread is None:
             self.messages = self.messages.added(message)
@@ -406,7 +421,7 @@ class State:
     def say(
         self, agent: str, text: str, event: Event, requests: tuple[ToolRequest, ...] = ()
     ) -> None:
-        """Add what an agent says in its turn."""
+        """Add the message of an agent in its turn."""
         message = Message("agent", agent, text, event.seq, requests=requests)
         self.add_message(message, event.turn)
 

@@ -1,13 +1,15 @@
-"""The board as it is read: artifacts by what they are, and only those the reader may see."""
+"""Reading a board: artifacts that match a query and that the reader may see."""
 
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic_core import to_json
 
 from weft.engine.board.state import Artifact
 from weft.engine.board.visibility import Audience, Identity
-from weft.engine.rows import Letter
 from weft.findings import Json
+
+#: Where an artifact stands in the order of a query: its time there, its run and its number.
+Place: TypeAlias = tuple[int, str, int]
 
 
 class StoredArtifact(NamedTuple):
@@ -20,6 +22,11 @@ class StoredArtifact(NamedTuple):
     seq: int
     version: int = 1
 
+    @property
+    def appeared_at(self) -> int:
+        """From when on readers may see it: it is published, and its delay is over."""
+        return max(self.artifact.created_at, self.audience.visible_at)
+
 
 class ArtifactQuery(NamedTuple):
     """Which artifacts of a board are meant. Whatever is given must hold, one of each tuple."""
@@ -29,6 +36,8 @@ class ArtifactQuery(NamedTuple):
     #: Who reads, and when: what they may not see is as if it were not there. None: an operator.
     reader: Identity | None
     now: int
+    #: Of whom: empty for what all users of the tenant share, `user:NAME`. None: an operator.
+    owners: tuple[str, ...] | None
     types: tuple[str, ...] = ()
     #: At least one of these tags; none of these; all of these.
     tags: tuple[str, ...] = ()
@@ -43,9 +52,12 @@ class ArtifactQuery(NamedTuple):
     #: Occurs in the payload as `payload_holds` says.
     text: str | None = None
     ids: tuple[str, ...] | None = None
-    order: Literal["-created_at", "created_at"] = "-created_at"
+    #: By `appeared_at`, what appears after `now` is left out; it has no `text`.
+    order: Literal["-created_at", "created_at", "appeared_at"] = "-created_at"
     limit: int | None = None
     offset: int = 0
+    #: Only what comes after this place in the order.
+    after: Place | None = None
 
 
 class ArtifactPage(NamedTuple):
@@ -66,31 +78,5 @@ class Consumption(NamedTuple):
 
 
 def payload_holds(payload: Json, text: str) -> bool:
-    """Tell whether a text occurs in a payload as it is written as compact JSON, in any case."""
+    """Return whether a text occurs in the compact JSON of a payload, in any case."""
     return text.casefold() in to_json(payload).decode().casefold()
-
-
-class BoardStore(Protocol):
-    """What a journal keeps of boards; every journal is one."""
-
-    async def artifacts(self, query: ArtifactQuery, *, count: bool = False) -> ArtifactPage:
-        """Return artifacts by time, those of one time by run and number; or all that backwards.
-
-        An id that was given twice, in two runs, is that of two artifacts.
-        """
-        ...
-
-    async def consumed(
-        self, app: str, board: str, *, agent: str | None = None, artifact: str | None = None,
-        limit: int = 100,
-    ) -> list[Consumption]:  # fmt: skip
-        """Return who was woken by what, newest first; of one time by run, turn, agent, artifact."""
-        ...
-
-    async def letters(self, app: str, to: str, *, limit: int = 100) -> list[Letter]:
-        """Return the letters to the runs of a collection, in the order they were written."""
-        ...
-
-    async def unread(self) -> list[tuple[str, str]]:
-        """Return where there are letters, as tenant and collection."""
-        ...

@@ -1,4 +1,4 @@
-"""Documents: records of a tenant's own, found by what stands in them.
+"""Documents: records of a tenant's own, found by their contents.
 
 The tenant is part of every call: a store adds it to what is looked for and to what is written, and
 no query can take it out or look past it. A store may keep it in a field of the documents; it is
@@ -6,8 +6,8 @@ shown only if it is asked for by name, and a query that names it can only name t
 
 Stores that other programs write to as well, such as MongoDB, cannot promise everything. They may
 not know which document was written last, and take the one with the greatest key. A key may be taken
-by a document that cannot be seen, which is a StoreConflict. And that a document was deleted is told
-only if it is known whose it was.
+by a document that cannot be seen, which is a StoreConflict. A deletion is reported only if the
+owner of the document is known.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -30,7 +30,7 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A document that was written, as it is when this is told; None if it was deleted.
+    """A document that was written, as it is when the change is reported; None if it was deleted.
 
     Later changes may be in it already. `position` is where to go on watching after it.
     """
@@ -61,6 +61,23 @@ class Documents(Protocol):
         A query is what `weft.spec.queries` reads. `fields` are dotted paths: the document then has
         these only. A path that goes on into a list takes the same of each of its items; where it
         goes on with a number, all that is there.
+        """
+        ...
+
+    async def find_many(
+        self,
+        scope: Scope,
+        collection: Collection,
+        query: Mapping[str, Json],
+        *,
+        fields: Sequence[str] = (),
+        order: str = "",
+        limit: int = 20,
+    ) -> list[Document]:
+        """Return the documents a query fits: the last written first, or sorted by a field.
+
+        `order` is a dotted path, with `-` before it for the greatest first. Missing values come
+        before numbers, then texts, then other kinds.
         """
         ...
 
@@ -101,6 +118,10 @@ class Documents(Protocol):
 
         Changes are kept for a while; an older position is a StoreError.
         """
+        ...
+
+    async def position(self, scope: Scope, collection: Collection) -> str:
+        """Return the position from which `watch` yields what is written from now on."""
         ...
 
     async def close(self) -> None:

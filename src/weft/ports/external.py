@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from weft.findings import Json
@@ -31,6 +31,11 @@ class ServiceRequest:
     service: str
     operation: str
     url: str
+    method: str = "GET"
+    #: JSON; None for no body.
+    body: bytes | None = None
+    #: The key by which the service recognises a repeated request; empty if it changes nothing.
+    key: str = ""
     login: ServiceLogin | None = None
     #: Seconds one attempt may take, and how many bytes an answer may have.
     timeout: float = 10.0
@@ -54,7 +59,7 @@ class ServiceAnswer:
 class Services(Protocol):
     """Asks services."""
 
-    async def get(self, scope: Scope, request: ServiceRequest) -> ServiceAnswer:
+    async def ask(self, scope: Scope, request: ServiceRequest) -> ServiceAnswer:
         """Return the JSON a service answers with. Raises PortError, which names no secret."""
         ...
 
@@ -64,12 +69,12 @@ class Services(Protocol):
 
 
 class Files(Protocol):
-    """Reads files of a package or its workspace, and no others."""
+    """Reads files of a package, of its tenant or of the workspace, and no others."""
 
-    async def read(self, workflow: str, path: str) -> str:
-        """Return the text of a file, looked for in the package first, then in the workspace.
+    async def read(self, app: str, workflow: str, path: str) -> str:
+        """Return the text of a file: of the package, else of the tenant, else of the workspace.
 
-        Raises PortError if it is not there, is no text, lies outside or may hold secrets.
+        Raises PortError if it is missing, is not text, lies outside or may hold secrets.
         """
         ...
 
@@ -81,6 +86,8 @@ class ToolServer:
     The values of `env` are as the program gets them, secrets among them; they are never printed.
     """
 
+    #: The tenant that uses it: no two tenants share a connection.
+    app: str
     name: str
     command: tuple[str, ...] = ()
     url: str = ""
@@ -118,7 +125,7 @@ class ToolServers(Protocol):
         """Call a tool and return its result.
 
         Raises ToolError: what the server says went wrong, that it died, or that it took too long
-        (the cause is then a TimeoutError). A server that died is started anew by the next call.
+        (the cause is then a TimeoutError). A server that died is restarted by the next call.
         """
         ...
 
@@ -142,6 +149,13 @@ class ExternalPorts:
     folder: str = ""
     #: Where secrets are looked up that packages refer to by name.
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    #: The environment of one tenant, by its name, where tenants have secrets of their own.
+    environment_of: Callable[[str], Mapping[str, str]] | None = field(default=None, repr=False)
+
+    def for_app(self, app: str) -> "ExternalPorts":
+        """Return the ports as the runs of one tenant use them: with its own environment."""
+        own = self.environment if self.environment_of is None else self.environment_of(app)
+        return self if own is self.environment else replace(self, environment=own)
 
     async def close(self) -> None:
         """Close what is open."""

@@ -6,7 +6,9 @@ anything else translates.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NotRequired, Protocol, TypedDict
+from typing import Any, NamedTuple, NotRequired, Protocol
+
+from typing_extensions import TypedDict  # pydantic reads this one in every version of Python
 
 from weft.engine.events import NO_USAGE, Answerer, ToolRequest, Usage
 from weft.spec.agents import ModelSettings
@@ -76,6 +78,8 @@ class ModelRequest(NamedTuple):
     settings: ModelSettings | None = None
     #: Told before each wait for another attempt: which one it is, in how many seconds, and why.
     on_retry: Callable[[str], None] | None = None
+    #: The tenant of the run: tenants share the limits of a model fairly.
+    app: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ class ModelReply:
     model: str = ""
     answerer: Answerer = "model"
     #: Why the reply ends where it ends, in the provider's word; empty where it was simply done.
-    finish: str = ""
+    finish_reason: str = ""
     #: Of a fallback: which model was to answer and why it did not; empty where that one answered.
     instead_of: str = ""
     #: What went wrong at each attempt before this one, in order.

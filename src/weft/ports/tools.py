@@ -97,6 +97,8 @@ class Call:
     #: The name in the log of code that is not a tool, and which attempt of its step it is.
     log_name: str = ""
     attempt: int = 0
+    #: The tenant of the run: tenants share the threads of blocking functions fairly.
+    app: str = ""
 
 
 class Tools(Protocol):
@@ -132,8 +134,8 @@ class ToolLoader(Protocol):
     ) -> Tools:
         """Import files and find functions; `functions` gives file and function by tool name.
 
-        `hooks` are called at boundaries: no model is told of them. `given` are tools that are
-        there already. Tracebacks name the files by the `workflow`. Raises LinkError naming
+        `hooks` are called by the engine and hidden from models. `given` are tools that exist
+        already. Tracebacks name the files by the `workflow`. Raises LinkError naming
         everything that is missing.
         """
         ...
@@ -146,9 +148,9 @@ class ToolLoader(Protocol):
         ...
 
     def unload(self, digest: str) -> None:
-        """Let go of the code of a package; one that is not loaded is no mistake."""
+        """Release the code of a package, if it is loaded."""
         ...
 
     def close(self) -> None:
-        """Let go of everything that was loaded."""
+        """Release everything that was loaded."""
         ...

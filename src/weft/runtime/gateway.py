@@ -1,17 +1,26 @@
 """The gateway: starts runs, delivers signals, and reads runs. It performs no effects."""
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
-from weft.engine.events import Event
+from weft.engine.events import Event, RequestAnswered, RequestExpired, RequestOpened
 from weft.engine.reduce import fold
-from weft.engine.state import State
-from weft.errors import AccessDenied, StoreConflict, UsageError
+from weft.engine.rows import Mail, RequestRow, RunRow, batch
+from weft.engine.state import Request, State
+from weft.errors import (
+    AlreadyAnswered,
+    ConflictError,
+    RequestNotOpen,
+    RunHasEnded,
+    RunOwned,
+    StoreConflict,
+    StoreError,
+    UsageError,
+)
 from weft.findings import Json
-from weft.ports.clock import Clock
-from weft.ports.dispatcher import Dispatcher
-from weft.ports.journal import Journal
+from weft.ports.external import ExternalPorts
 from weft.ports.scope import Scope
+from weft.ports.store import Store
+from weft.ports.vault import SecretAnswer, Vault
 from weft.runtime.flow.starting import require_collections, require_state
 from weft.runtime.models import require_embeddings
 from weft.runtime.perform import ModelSource
@@ -24,8 +33,10 @@ from weft.runtime.run_reader import (
     require_values,
 )
 from weft.runtime.runs.active import ActiveRun
-from weft.runtime.runs.decision import CallCheck, NewEvent
-from weft.runtime.runs.live_stream import LiveStream
+from weft.runtime.runs.decision import NewEvent
+from weft.runtime.runs.live_stream import Followers
+from weft.runtime.runs.memory import is_text, no_run
+from weft.runtime.runs.ownership import StoreClock, is_alive
 from weft.runtime.runs.starts import (
     Edits,
     first_events,
@@ -34,57 +45,60 @@ from weft.runtime.runs.starts import (
     start_input,
     values_of_input,
 )
-from weft.runtime.runs.writer import Batches, RunWriter
+from weft.runtime.runs.writer import PAUSES, RunWriter
 from weft.runtime.signals import (
+    CLOSES,
     Answer,
+    CancelRequest,
     Signal,
     Stop,
+    UserMessage,
     expiry_of,
     interpret,
+    not_open,
     refuse_answered,
+    require_addressee,
+    require_message,
     was_heard,
 )
 from weft.runtime.tools.code_call import CodePorts
-from weft.runtime.variables.values import SecretAnswers, fitting_text, start_values
-from weft.runtime.worker import Worker, is_text
+from weft.runtime.variables.values import start_values
+from weft.runtime.worker import Worker
 from weft.runtime.workflow import Workflow
 from weft.runtime.workflow_cache import WorkflowCache, require_completed
 
-#: A run to write to: one that this process works on, or only writes to.
-OpenRun: TypeAlias = ActiveRun | RunWriter
-
 
 class Gateway(RunReader):
-    """Starts runs, delivers signals to them and reads them; a worker performs them."""
+    """Starts runs, delivers signals to them and reads them; a worker performs them.
+
+    A signal is written directly to a run that this process works on, or that is free if this
+    process `works`. It is sent as mail to every other run.
+    """
 
     def __init__(  # noqa: PLR0913 - its ports, all by name
         self,
         *,
-        journal: Journal,
+        store: Store,
         models: ModelSource,
-        clock: Clock,
+        clock: StoreClock,
         workflows: WorkflowCache,
-        dispatcher: Dispatcher,
         worker: Worker,
-        batches: Batches,
-        stream: LiveStream,
-        environment: Mapping[str, str],
-        secret_answers: SecretAnswers,
+        followers: Followers,
+        outside: ExternalPorts,
+        vault: Vault,
         code_ports: CodePorts,
+        works: bool,
     ) -> None:
         super().__init__(
-            journal=journal,
-            workflows=workflows,
-            dispatcher=dispatcher,
-            worker=worker,
-            stream=stream,
+            store=store, clock=clock, workflows=workflows, worker=worker, followers=followers
         )
         self._models = models
-        self._clock = clock
-        self._batches = batches
-        self._environment = environment
-        self._secret_answers = secret_answers
+        self._outside = outside
+        self._vault = vault
         self._code_ports = code_ports
+        self._works = works
+        worker.loader.start_values = self._start_values
+        worker.require_models = self._require_models
 
     async def start(
         self,
@@ -100,8 +114,8 @@ class Gateway(RunReader):
     ) -> str:
         """Start a run and return its id; the run continues in the background.
 
-        `input` is what comes with it where a form, a webhook or a changed document starts it: its
-        first agent is told, and fields called like derived variables set these.
+        `input` is the form, the body of a webhook or the changed document that starts it. The
+        first agent sees it, and its fields set derived variables of the same name.
 
         `model` answers for every agent, whatever the package says. A `run` of your own choice may
         be given once. `streamed` buffers streamed text for a follower who is about to subscribe.
@@ -110,11 +124,13 @@ class Gateway(RunReader):
         require_user(scope)
         require_text(workflow=workflow, model=model)
         require_values(values)
+        if message is not None:
+            require_message(message, "write a message, or leave it out to start without one")
         if run is not None and not is_text(run):
             raise UsageError(f"{run!r} cannot be the identity of a run", hint="name it with a text")
-        linked = await self._workflows.named(workflow)
+        linked = await self._workflows.named(scope.app, workflow)
         require_way(linked, message)
-        await require_completed(self._journal, linked, scope)
+        await require_completed(self._store, linked, scope)
         name = run or self._clock.new_id()
         self._require_models(linked, model, scope)
         require_collections(linked, self._code_ports.retrievers, scope.app)
@@ -122,27 +138,24 @@ class Gateway(RunReader):
         named = {**values_of_input(linked, brought or {}), **(values or {})}
         given = await self._start_values(linked, scope, named)
         require_state(linked, given)
-        new = first_events(
-            name, linked, scope, given, fitting_text(message), model, tuple(named), brought
-        )
+        new = first_events(name, linked, scope, given, message, model, tuple(named), brought)
         try:
             await self._begin(scope, linked, name, new, streamed=streamed)
-        except (
-            StoreConflict
-        ) as error:  # It belongs to another user: not even its length may be revealed.
+        except StoreConflict as error:
+            # It may belong to another user: not even its length may be revealed.
             raise _taken(name) from error
         return name
 
     async def _start_values(
-        self, linked: Workflow, scope: Scope, named: Mapping[str, Json]
+        self, linked: Workflow, scope: Scope, named: Mapping[str, Json] | None = None
     ) -> dict[str, Json]:
         if not linked.spec.variables and not named:
             return {}
         return start_values(
             linked,
-            environment=self._environment,
-            given=named,
-            kept=await self._journal.kept(scope, linked.name)
+            environment=self._outside.for_app(scope.app).environment,
+            given=named or {},
+            kept=await self._store.carried(scope, linked.name)
             if linked.compiled.carried_values
             else {},
         )
@@ -154,28 +167,15 @@ class Gateway(RunReader):
         is already answered raises UsageError.
         """
         require_scope(scope)
-        known = self._worker.in_memory((scope.app, run)) is not None
-        opened = await self._open_for(run, signal, scope)
-        if was_heard(signal, opened.state):
-            return
-        if not isinstance(signal, Stop):
-            self._require_models(opened.workflow, opened.state.model, scope)
-        if isinstance(signal, Answer):  # It may have expired while no process was running.
-            over = expiry_of(opened.state, signal.request, self._clock.now())
-            if over is not None:
-                await self._write(opened, over, lambda state: signal.request in state.requests)
-        before = opened.state.seq
+        known = self._worker.in_memory((scope.app, run))
         try:
-            await self._let_in(opened, signal, scope)
-        except UsageError:
-            if not known:
-                raise
-            # The state in memory may be behind: another process may have written what allows it.
-            await self._catch_up(opened)
-            if opened.state.seq == before:
-                raise
-            if not was_heard(signal, opened.state):
-                await self._let_in(opened, signal, scope)
+            active = await self._load_for(run, signal, scope, known)
+            if active is not None:
+                await self._deliver_here(active, signal, scope, known=known is not None)
+                return
+        except RunOwned:  # Another process has taken it in the meantime.
+            pass
+        await self._deliver_by_mail(run, signal, scope)
 
     async def fork(
         self,
@@ -184,71 +184,183 @@ class Gateway(RunReader):
         scope: Scope,
         turn: int,
         values: Mapping[str, Json] | None = None,
+        message: str | None = None,
         model: str | None = None,
+        child: str | None = None,
         streamed: bool = False,
     ) -> str:
-        """Repeat a turn of a run, with other values or another model, as a new run."""
+        """Repeat a turn of a run, with other values or another model, as a new run.
+
+        `message` replaces what the user said before the turn. A `child` id of your own choice may
+        be given once.
+        """
         require_number(turn=turn)
-        require_text(model=model)
+        require_text(message=message, model=model, child=child)
         require_values(values)
-        row = await self.run(run, scope=scope)
+        require_scope(scope)
+        row = await self._worker.find(scope, run)
         workflow = await self._workflows.of_digest(row.app, row.digest)
-        child = self._clock.new_id()
+        child = child or self._clock.new_id()
         written, state = fork(
             workflow,
-            await self._journal.read(scope, run),
+            await self._store.read(scope, run),
             parent=run,
             child=child,
             turn=turn,
-            edits=Edits(values or {}, model),
-            user=scope.user or scope.app,
+            edits=Edits(values or {}, model, message),
+            user=scope.actor,
             now=self._clock.now(),
-            batches=self._batches,
+            batch_id=self._worker.ownership.new_batch() if self._works else self._clock.new_id(),
+            held=self._works,
         )
         self._require_models(workflow, state.model, scope)
         made = self._worker.new_active_run(Scope(row.app, row.user), workflow, State(child))
         if streamed:
-            self._stream.reserve(made.key)
-        if self._works_on_all or self._dispatcher.mine(made.key):
-            await self._worker.hold(made).begin(written, state)
-            self._worker.check_due()  # What was due later in the one is in the other as well.
-        else:
-            unowned = written._replace(row=written.row._replace(owner=""))
-            await self._writer(made.scope, workflow, State(child), "").begin(unowned, state)
-            await self._dispatcher.wake(made.key)
+            self._followers.reserve(made.key)
+        try:
+            if self._works:
+                await self._worker.hold(made).begin(written, state)
+            else:
+                await self._writer(made.scope, workflow, State(child)).begin(written, state)
+        except StoreConflict as error:
+            raise _taken(child) from error
         return child
 
-    async def _open_for(self, run: str, signal: Signal, scope: Scope) -> OpenRun:
-        """Return the run for a signal; its request may be addressed to others than its user."""
-        if isinstance(signal, Answer) and scope.addresses and is_text(run):
-            asked = await self._journal.requests(scope, run=run)
-            if any(it.id == signal.request and it.addressee in scope.addresses for it in asked):
-                return await self._open(run, Scope(scope.app))
+    async def add_ended(
+        self, workflow: Workflow, run: str, events: Sequence[Event], *, scope: Scope
+    ) -> None:
+        """Add the events of a run that has ended elsewhere; nothing is performed."""
+        require_scope(scope)
+        require_user(scope)
+        state = fold(workflow.compiled, run, events)
+        if state.status != "ended":
+            raise UsageError(f"run {run} has not ended", hint="only ended runs can be added")
+        if not scope.covers(state.app, state.user):
+            raise UsageError(f"the events of run {run} are those of another tenant or user")
+        batch_id = self._clock.new_id()
+        written = batch(State(run), state, events, id=batch_id, package=workflow.package)
         try:
-            opened = await self._open(run, scope)
-        except AccessDenied:
-            if isinstance(signal, Answer) and scope.addresses and is_text(run):
-                events = await self._journal.read(Scope(scope.app), run)
-                refuse_answered(signal, events, scope.addresses)
-            raise
-        if isinstance(signal, Answer) and signal.request in opened.state.requests:
-            asked_of = opened.state.requests[signal.request].addressee
-            if not scope.answers(opened.state.app, opened.state.user, asked_of):
-                raise UsageError(
-                    f"question {signal.request} is for {asked_of}, not for {scope.user}",
-                    hint=f"answer it as {asked_of}",
-                )
-        return opened
+            await self._store.append(written, owner=self._worker.ownership.owner)
+        except StoreConflict as error:
+            raise _taken(run) from error
 
-    async def _open(self, run: str, scope: Scope) -> OpenRun:
-        """Return a run to write to."""
-        if self._works_on_all or self._dispatcher.mine((scope.app, run)):
-            return await self._worker.load(scope, run)
+    async def wake(self, run: str, *, scope: Scope) -> None:
+        """Continue a run now if it has stopped: here if this process works, else in a worker."""
+        require_scope(scope)
         row = await self._worker.find(scope, run)
-        workflow = await self._workflows.of_digest(row.app, row.digest)
-        owner = Scope(row.app, row.user)
-        events = await self._journal.read(owner, run)
-        return self._writer(owner, workflow, fold(workflow.compiled, run, events), row.owner)
+        key, owner = (row.app, row.run), self._worker.ownership.owner
+        is_left = bool(row.owner) and not is_alive(row, self._clock.now())
+        if self._works:
+            await self._worker.attend(key, force=is_left)
+        elif await self._store.take(owner, *key, force=is_left):
+            await self._store.release(owner, [key])
+
+    async def was_closed(self, run: str, signal: Answer | CancelRequest, *, scope: Scope) -> bool:
+        """Return whether the same person has closed a request before, with the same answer.
+
+        The answer may be mail that is not in the journal yet.
+        """
+        operator = Scope.operator(scope.app)
+        mail = await self._store.pending(scope.app, run)
+        told = [(event.actor, event.data) for event in await self._store.read(operator, run)]
+        told += ((each.actor, each.data) for each in mail)
+        tool = ""
+        for actor, data in told:
+            is_own = actor == f"user:{scope.actor}"
+            match data:
+                case RequestOpened(id=signal.request):
+                    tool = data.tool or ""
+                case RequestExpired(id=signal.request):
+                    return is_own and isinstance(signal, CancelRequest)
+                case RequestAnswered(id=signal.request):
+                    if not is_own or not isinstance(signal, Answer):
+                        return False
+                    form = (await self.workflow(run, scope=operator)).forms.get(tool)
+                    return data.value == (form.concealed(signal.value) if form else signal.value)
+                case _:
+                    pass
+        return False
+
+    # -- a run that this process writes to
+
+    async def _load_for(
+        self, run: str, signal: Signal, scope: Scope, active: ActiveRun | None
+    ) -> ActiveRun | None:
+        """Return the run for a signal, if this process may write to it.
+
+        The sender may be another addressee than the user of the run.
+        """
+        if active is None or not active.state.seq:
+            row = await self._row_for(run, signal, scope)
+            is_left = bool(row.owner) and not is_alive(row, self._clock.now())
+            if self._works and is_left and row.status != "ended":
+                await self._worker.attend(
+                    (scope.app, run), force=True
+                )  # The process that owned it has died.
+                row = row._replace(owner="")
+            if not self._works or row.owner not in ("", self._worker.ownership.owner):
+                return None
+            active = await self._worker.load(Scope.operator(scope.app), run)
+        elif isinstance(signal, CLOSES) and signal.request not in active.state.requests:
+            await self._row_for(run, signal, scope)
+            await self._worker.hold(active).catch_up()  # Another process may have asked it.
+        require_addressee(active.state, signal, scope)
+        return active
+
+    async def _row_for(self, run: str, signal: Signal, scope: Scope) -> RunRow:
+        """Return the row of a run that a signal may be for; raises AccessDenied."""
+        row = await self._store.run(scope, run) if is_text(run) else None
+        if row is not None:
+            return row
+        if not isinstance(signal, CLOSES) or not scope.addresses or not is_text(run):
+            raise no_run(run)
+        operator = Scope.operator(scope.app)
+        asked = await self._store.requests(scope, run=run)
+        if not any(each.id == signal.request for each in asked):
+            refuse_answered(signal, await self._store.read(operator, run), scope.addresses)
+            raise no_run(run)
+        return await self._worker.find(operator, run)
+
+    async def _deliver_here(
+        self, active: ActiveRun, signal: Signal, scope: Scope, *, known: bool
+    ) -> None:
+        state = active.state
+        if was_heard(signal, state):
+            return
+        if not isinstance(signal, Stop):  # A run can be stopped without its code.
+            self._require_models(active.workflow, state.model, scope)
+        if isinstance(signal, Answer):  # It may have expired while no process was running.
+            over = expiry_of(state, signal.request, self._clock.now())
+            if over is not None:
+                await self._worker.hold(active).deliver(
+                    (over,), lambda state: signal.request in state.requests
+                )
+        before = active.state.seq
+        try:
+            await self._write(active, signal, scope)
+        except UsageError:
+            if not known:
+                raise
+            # The state in memory may be outdated: another process may have written what allows it.
+            await self._worker.hold(active).catch_up()
+            if active.state.seq == before:
+                raise
+            if not was_heard(signal, active.state):
+                await self._write(active, signal, scope)
+
+    async def _write(self, active: ActiveRun, signal: Signal, scope: Scope) -> None:
+        new, check = interpret(signal, active.workflow, active.state, scope)
+        if isinstance(signal, Answer):
+            await self._put_secrets(active.workflow, active.state, signal)
+        await self._worker.hold(active).deliver((new,), check)
+
+    async def _put_secrets(self, workflow: Workflow, state: State, signal: Answer) -> None:
+        """Put the values of secret fields into the vault, for the tool that asked."""
+        form = workflow.forms.get(state.requests[signal.request].tool or "")
+        secrets = form.secrets(signal.value) if form else []
+        if secrets:
+            answer = SecretAnswer(signal.value, tuple(secrets))
+            await self._vault.put((state.app, state.run), signal.request, answer)
 
     async def _begin(
         self,
@@ -257,86 +369,132 @@ class Gateway(RunReader):
         run: str,
         new: tuple[NewEvent, ...],
         *,
-        streamed: bool,
+        streamed: bool = False,
     ) -> Sequence[Event]:
-        if workflow.missing is not None:
-            raise workflow.missing
-        key = (scope.app, run)
         if streamed:
-            self._stream.reserve(key)
-        if not (self._works_on_all or self._dispatcher.mine(key)):
-            decision = await self._writer(scope, workflow, State(run), "").write(new, _is_new)
-            await self._dispatcher.wake(key)
-            return () if decision is None else decision.events
+            self._followers.reserve((scope.app, run))
+        if not self._works:
+            writer = self._writer(scope, workflow, State(run))
+            await writer.write(new, _is_new)
+            return [event for made in writer.decisions for event in made.events]
         active = self._worker.new_active_run(scope, workflow, State(run))
         if self._worker.hold(active) is not active:
             raise _taken(run)
         return await active.deliver(new, _is_new)
 
-    async def _let_in(self, opened: OpenRun, signal: Signal, scope: Scope) -> None:
-        new, check = interpret(signal, opened.workflow, opened.state, scope)
-        if isinstance(signal, Answer):
-            self._keep_secrets(opened, signal)
-        await self._write(opened, new, check)
-
-    def _keep_secrets(self, opened: OpenRun, signal: Answer) -> None:
-        """Keep the values of secret fields in memory for the tool that asked."""
-        form = opened.workflow.forms.get(opened.state.requests[signal.request].tool or "")
-        secrets = form.secrets(signal.value) if form else []
-        if not secrets:
-            return
-        if not isinstance(opened, ActiveRun):
-            raise UsageError(
-                "this answer has a secret field, which cannot be sent to another process",
-                hint="answer it in the process that works on the run",
-            )
-        self._secret_answers.keep(opened.scope.app, signal.request, signal.value, secrets)
-
-    async def _write(self, opened: OpenRun, new: NewEvent, check: CallCheck) -> None:
-        await self._write_all(opened, (new,), check)
-
-    async def _write_all(
-        self, opened: OpenRun, new: tuple[NewEvent, ...], check: CallCheck
-    ) -> Sequence[Event]:
-        """Write events if the check allows them, and return all events that were written."""
-        if isinstance(opened, ActiveRun):
-            return await self._worker.hold(opened).deliver(new, check)
-        decision = await opened.write(new, check)
-        await self._dispatcher.wake(opened.key)
-        return () if decision is None else decision.events
-
-    async def _catch_up(self, opened: OpenRun) -> None:
-        if isinstance(opened, ActiveRun):
-            await self._worker.hold(opened).catch_up()
-        else:
-            await opened.catch_up()
-
-    def _writer(self, scope: Scope, workflow: Workflow, state: State, owner: str) -> RunWriter:
-        """Return a run that is only written to: its owner stays the same."""
+    def _writer(self, scope: Scope, workflow: Workflow, state: State) -> RunWriter:
+        """Return a run that begins here and is performed by another process."""
         return RunWriter(
             scope=scope,
             workflow=workflow,
             state=state,
-            journal=self._journal,
+            store=self._store,
             clock=self._clock,
-            batches=self._batches,
-            owner=owner,
+            ownership=self._worker.ownership,
+            webhooks=self._worker.webhooks,
             works=False,
         )
 
+    # -- a run of another process
+
+    async def _deliver_by_mail(self, run: str, signal: Signal, scope: Scope) -> None:
+        """Send a signal as mail, after checking what the rows of the run show."""
+        row = await self._row_for(run, signal, scope)
+        workflow = await self._workflows.of_digest(row.app, row.digest)
+        state = await self._shown_state(row)
+        require_addressee(state, signal, scope)
+        try:
+            new, _ = interpret(signal, workflow, state, scope)
+        except UsageError:
+            if isinstance(signal, UserMessage) and await self._was_sent(row, signal):
+                return
+            raise
+        id_, request = self._clock.new_id(), ""
+        if isinstance(new.data, RequestAnswered | RequestExpired):
+            request = new.data.id
+        if isinstance(new.data, RequestAnswered):
+            id_ = new.data.message_id or id_
+        if isinstance(signal, Answer):
+            if self._vault.is_local and _has_secrets(workflow, state, signal):
+                raise UsageError(
+                    "this answer has a secret field, which cannot be sent to another process",
+                    hint="set WEFT_VAULT_KEY in all processes, or answer it where the run works",
+                )
+            await self._put_secrets(workflow, state, signal)
+        await self._put(Mail(row.app, run, id_, new.actor, new.data, request=request))
+        if self._works:  # Its owner may have released it just now.
+            self._worker.look_at((row.app, run))
+
+    async def _shown_state(self, row: RunRow) -> State:
+        """Return the state that the rows of a run show: its status and its open requests."""
+        rows = await self._store.requests(Scope.operator(row.app), run=row.run)
+        now = self._clock.now()
+        asked = (entry for entry in rows if entry.expires_at is None or entry.expires_at > now)
+        return State(
+            row.run,
+            seq=row.seq,
+            status=row.status,
+            app=row.app,
+            user=row.user,
+            requests={entry.id: _request(entry) for entry in asked},
+        )
+
+    async def _was_sent(self, row: RunRow, signal: UserMessage) -> bool:
+        """Return whether a message is refused only because it was delivered before."""
+        try:  # The store knows the ids of mail, and refuses other mail to a request that is not.
+            again = Mail(row.app, row.run, signal.id, "", RequestAnswered("", "", ""), request="-")
+            await self._store.put(again)
+        except (RequestNotOpen, RunHasEnded):
+            pass
+        else:
+            return True
+        events = await self._store.read(Scope.operator(row.app), row.run)
+        return any(
+            isinstance(event.data, RequestAnswered) and event.data.message_id == signal.id
+            for event in events
+        )
+
+    async def _put(self, mail: Mail, package: bytes | None = None) -> str:
+        """Send mail; if the outcome is uncertain it is sent again, which has no second effect."""
+        for pause in (*PAUSES, None):
+            try:
+                return await self._store.put(mail, package=package)
+            except (RequestNotOpen, AlreadyAnswered) as error:
+                raise not_open(mail.request, mail.to) from error
+            except RunHasEnded as error:
+                raise ConflictError(f"run {mail.to} has ended already") from error
+            except StoreError as error:
+                if not error.retryable or pause is None:
+                    raise
+                await self._clock.sleep_until(self._clock.now() + pause)
+        raise AssertionError("the last attempt returns or raises")
+
     def _require_models(self, workflow: Workflow, model: str | None, scope: Scope) -> None:
-        """Raise what is wrong with the models of a run now, before anything is written."""
-        named = {name for name in workflow.models.values() if name}
-        if workflow.needs_default_model:
-            named.add("")
-        for name in {model} if model else named:
+        """Raise the errors of the code and models of a run now, before anything is written."""
+        if workflow.missing is not None:
+            raise workflow.missing
+        for name in (model,) if model else workflow.needed_models:
             self._models(name, workflow, scope)
-        require_embeddings(workflow, self._code_ports.similarity)
+        if workflow.compares:
+            require_embeddings(workflow, self._code_ports.similarity)
 
 
-def _taken(run: str) -> UsageError:
-    return UsageError(f"run {run} was started before", hint="leave the identity out for a new one")
+def _taken(run: str) -> ConflictError:
+    return ConflictError(f"run {run} was started before", hint="leave the id out for a new one")
 
 
 def _is_new(state: State) -> bool:
     return not state.seq
+
+
+def _request(row: RequestRow) -> Request:
+    """Return an open request as far as its row shows it."""
+    return Request(
+        row.id, row.kind, row.agent, row.tool, None, 0, row.payload, "", row.expires_at, None, 0,
+        row.opened_at, row.sets, row.component, row.mode, row.addressee,
+    )  # fmt: skip
+
+
+def _has_secrets(workflow: Workflow, state: State, signal: Answer) -> bool:
+    form = workflow.forms.get(state.requests[signal.request].tool or "")
+    return form is not None and bool(form.secrets(signal.value))

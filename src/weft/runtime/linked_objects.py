@@ -1,8 +1,9 @@
-"""Objects in code that a spec refers to by name: found, and made once with what is declared."""
+"""Objects in code that a spec refers to by name: found, and created once per declaration."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from weft.check.code.references import object_names
 from weft.dsl.objects import given_key
 from weft.errors import LinkError
 from weft.findings import Finding, Place
@@ -10,20 +11,21 @@ from weft.ids import join_names
 from weft.ports.tools import ToolLoader
 from weft.spec.part import JsonMap
 from weft.spec.tools import LOCAL
+from weft.spec.workflow import WorkflowSpec
 
-#: What to do where code is that of a program.
+#: The hint for code that only another program has.
 PROGRAM: Final = (
-    "go on in the program that defines it, on the same journal; a flow: async with "
+    "continue in the program that defines it, on the same journal; a flow: async with "
     "open_flow(flow, journal=FILE) as host, then await host.recover() or await host.deliver(...)"
 )
 _OR_MOVE: Final = "or move the code into a module that can be imported"
 
 
 def find_objects(
-    references: Iterable[str], digest: str, loader: ToolLoader, local: Mapping[str, object]
+    spec: WorkflowSpec, digest: str, loader: ToolLoader, local: Mapping[str, object]
 ) -> dict[str, Any]:
-    """Return everything that is referred to. Raises LinkError naming what is missing."""
-    names = sorted(set(references))
+    """Return the objects of a board or flow by name; raises LinkError that names missing ones."""
+    names = sorted(object_names(spec))
     objects: dict[str, Any] = {name: local[name] for name in names if name in local}
     missing = [name for name in names if name.startswith(LOCAL) and name not in local]
     if missing:
@@ -32,17 +34,19 @@ def find_objects(
 
 
 def _not_here(missing: Sequence[str]) -> LinkError:
-    """Return one error for everything that only the program itself has."""
-    told = join_names(missing)
+    """Return one error for all objects that only another program has."""
+    names = join_names(missing)
     verb = "is" if len(missing) == 1 else "are"
-    message = f"{told} {verb} defined in code that is not loaded here: the workflow runs only there"
+    message = (
+        f"{names} {verb} defined in code that is not loaded here: the workflow runs only there"
+    )
     finding = Finding("LINK004", "error", message, Place(missing[0]), hint=(PROGRAM, _OR_MOVE))
     return LinkError(message, (finding,))
 
 
-def unusable(name: str, told: str, hint: str) -> LinkError:
-    """Return the error for an object that is there and is not what it should be."""
-    message = f"{name} {told}"
+def unusable(name: str, fact: str, hint: str) -> LinkError:
+    """Return the error for an object of the wrong kind."""
+    message = f"{name} {fact}"
     return LinkError(message, (Finding("LINK004", "error", message, Place(name), hint=(hint,)),))
 
 
@@ -53,11 +57,11 @@ def display_name(reference: str, found: object) -> str:
 
 
 class ObjectMaker:
-    """Makes objects from what is declared; one that is declared twice is made once."""
+    """Creates declared objects; equal declarations share one object."""
 
     def __init__(self, objects: Mapping[str, Any], given: Mapping[str, Any]) -> None:
         self.objects = objects
-        #: What was given in code, or made already, by its name and its options.
+        #: Objects given in code or created before, by name and options.
         self._made: dict[str, Any] = dict(given)
 
     def instance(self, name: str, options: JsonMap) -> Any:  # noqa: ANN401 - an author's object
@@ -69,7 +73,7 @@ class ObjectMaker:
             try:
                 self._made[key] = found(**options)
             except Exception as error:
-                # The names alone: the values of options may be private.
+                # Names only: the values of options may be private.
                 given = ", ".join(options) or "nothing"
-                raise LinkError(f"{name} cannot be made with {given}: {error}") from error
+                raise LinkError(f"{name} cannot be created with {given}: {error}") from error
         return self._made[key]

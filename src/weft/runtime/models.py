@@ -14,7 +14,7 @@ from weft.engine.commands import CallModel, Judge
 from weft.engine.conversation.routing import compared_with, nearest_rule
 from weft.engine.conversation.turn import read_output
 from weft.engine.events import ConditionJudged, ModelReplied, ToolRequest
-from weft.engine.events.codec import read_json, unfenced
+from weft.engine.events.codec import parse_reply
 from weft.engine.state import State
 from weft.errors import ModelError, RetrievalError, RunError, SetupError
 from weft.ports.model import ChatMessage, ModelReply, OutputSchema
@@ -24,7 +24,7 @@ from weft.runtime.variables.json_values import plain_json
 from weft.runtime.workflow import Workflow
 from weft.spec.templates import parse_template
 
-#: The shape of a judgement.
+#: The schema of a judgement.
 JUDGEMENT: Final = OutputSchema(
     "Judgement",
     {
@@ -50,17 +50,17 @@ _TOOL: Final = "You answer a question of a program. Reply with the answer and no
 
 
 def question_of(messages: list[ChatMessage], output: OutputSchema | None) -> str:
-    """Return the hash by which a question is known when it is asked again."""
+    """Return the hash that identifies a repeated question."""
     return hashlib.sha256(to_json((messages, output))).hexdigest()
 
 
 def tool_messages(instruction: str) -> list[ChatMessage]:
-    """Return what is sent for a question of a tool."""
+    """Return the messages for a question of a tool."""
     return [{"role": "system", "content": _TOOL}, {"role": "user", "content": instruction}]
 
 
 def judge_messages(workflow: Workflow, state: State, command: Judge) -> list[ChatMessage]:
-    """Return what is sent to have a condition judged."""
+    """Return the messages that ask a model to judge a condition."""
     handoff = workflow.spec.handoffs[command.rule]
     exposed = workflow.spec.exposure.get(command.agent, ())
     values = {
@@ -69,7 +69,8 @@ def judge_messages(workflow: Workflow, state: State, command: Judge) -> list[Cha
         if is_visible(workflow.spec, command.agent, name)
     }
     said = [
-        f"{it.get('name', 'user')}: {it['content']}" for it in conversation(state.messages)[-HEARD:]
+        f"{message.get('name', 'user')}: {message['content']}"
+        for message in conversation(state.messages)[-HEARD:]
     ]
     parts = [
         f"Workflow: {workflow.name}. {workflow.spec.orchestrator.description}".strip(),
@@ -85,7 +86,7 @@ def judge_messages(workflow: Workflow, state: State, command: Judge) -> list[Cha
 
 
 def worded(workflow: Workflow, state: State, agent: str, condition: str) -> str:
-    """Return the words of a condition with the values of the variables that stand in braces."""
+    """Return a condition in words with the values of its placeholders."""
     parts: list[str] = []
     for part in parse_template(condition.replace("${", "{")):
         if isinstance(part, str):
@@ -97,46 +98,48 @@ def worded(workflow: Workflow, state: State, agent: str, condition: str) -> str:
     return "".join(parts)
 
 
-def judged(command: Judge, text: str, facts: Mapping[str, Any]) -> ConditionJudged:
-    """Read a judgement; one that is none is a fault, never a guess."""
+def parse_judgement(command: Judge, text: str, facts: Mapping[str, Any]) -> ConditionJudged:
+    """Parse a judgement; an invalid one is an error, never a guess."""
     try:
-        found = read_json(unfenced(text).encode())
+        found = parse_reply(text)
     except ValueError as error:
         fault = f"the judgement is not JSON: {error}"
-        return ConditionJudged(command.rule, holds=False, text=text, fault=fault, **facts)
+        return ConditionJudged(command.rule, holds=False, text=text, error=fault, **facts)
     fields = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
     holds = fields.get("holds")
     if not isinstance(holds, bool):
         fault = 'the judgement has no "holds" that is true or false'
-        return ConditionJudged(command.rule, holds=False, text=text, fault=fault, **facts)
+        return ConditionJudged(command.rule, holds=False, text=text, error=fault, **facts)
     return ConditionJudged(command.rule, holds=holds, text=text, **facts)
 
 
 def require_embeddings(workflow: Workflow, similarity: Similarity | None) -> None:
-    """Raise SetupError if a workflow compares meanings and nothing here can."""
+    """Raise SetupError if a workflow compares meanings and there is no embedding model."""
     if not workflow.compares:
         return
     if similarity is None:
         raise SetupError(
             f"{workflow.name}: {workflow.compares}, and {NO_EMBEDDINGS}", hint=GET_EMBEDDINGS
         )
-    _ = similarity.name  # What is missing for it is said now.
+    _ = similarity.name  # Raises now if a library or key is missing.
 
 
 async def compare(
     similarity: Similarity | None, workflow: Workflow, state: State, command: Judge
 ) -> ConditionJudged:
-    """Compare what was said with the descriptions of all nearest rules that are asked together."""
-    if similarity is None:  # It is not the run's fault: it goes on where embeddings are.
+    """Compare the last message with the descriptions of all nearest-match rules of a decision."""
+    if similarity is None:  # Not a failure of the run: it continues in a process with embeddings.
         raise RunError(f"{NO_EMBEDDINGS}; {GET_EMBEDDINGS}")
     rules = compared_with(workflow.compiled.routing, command.agent, command.rule)
     handoffs = workflow.spec.handoffs
-    words = [worded(workflow, state, command.agent, handoffs[it].condition or "") for it in rules]
+    words = [
+        worded(workflow, state, command.agent, handoffs[number].condition or "") for number in rules
+    ]
     try:
         scores = await similarity.of(_said(state), words)
         model = similarity.name
     except RetrievalError as error:
-        return ConditionJudged(command.rule, holds=False, text="", fault=str(error))
+        return ConditionJudged(command.rule, holds=False, text="", error=str(error))
     nearest = nearest_rule(workflow.compiled.routing, dict(zip(rules, scores, strict=True)))
     return ConditionJudged(
         command.rule,
@@ -148,23 +151,23 @@ async def compare(
 
 
 def _said(state: State) -> str:
-    """Return the last words of the user; where a user has said nothing, those of an agent."""
+    """Return the last message of the user; without one, the last message of an agent."""
     said = conversation(state.messages)
-    own = (it for it in reversed(said) if "name" not in it)
+    own = (message for message in reversed(said) if "name" not in message)
     last = next(own, said[-1] if said else None)
     return "" if last is None else str(last["content"])
 
 
-def recorded(
+def reply_event(
     workflow: Workflow, state: State, command: CallModel, reply: ModelReply, turn: str
 ) -> ModelReplied:
-    """Return a reply as it is written down; raises ModelError if no journal could hold it.
+    """Return a reply as recorded; raises ModelError if it cannot be stored.
 
-    Tool calls get ids of our own: what a provider calls them may come again in another turn.
+    Tool calls get new ids, because a provider may reuse its own in another turn.
     """
     try:
         tools = (request.tool for request in reply.tool_requests)
-        for text in (reply.text, reply.model, reply.finish, reply.instead_of, *tools):
+        for text in (reply.text, reply.model, reply.finish_reason, reply.instead_of, *tools):
             text.encode()
         requests: list[ToolRequest] = []
         for number, asked in enumerate(reply.tool_requests):
@@ -173,7 +176,8 @@ def recorded(
             fault = workflow.tools.validation_error(asked.tool, arguments) or ""
             requests.append(ToolRequest(id_, asked.tool, arguments, fault))
     except ValueError as error:
-        raise ModelError(f"the reply cannot be kept: {error}") from error
+        raise ModelError(f"the reply cannot be stored: {error}") from error
+    rules = workflow.compiled.agents[command.agent]
     return ModelReplied(
         call=command.call,
         text=reply.text,
@@ -181,16 +185,17 @@ def recorded(
         usage=reply.usage,
         model=reply.model,
         answerer=reply.answerer,
-        finish=reply.finish,
+        finish_reason=reply.finish_reason,
         instead_of=reply.instead_of,
-        shown=_shown(workflow, command.agent, reply),
+        shown=_display_text(workflow, command.agent, reply),
+        held=rules.auto_tool is not None and rules.output is not None and not requests,
         retries=reply.retries,
-        misfit=_output_error(workflow, state, command, reply),
+        output_error=_output_error(workflow, state, command, reply),
     )
 
 
 def _output_error(workflow: Workflow, state: State, command: CallModel, reply: ModelReply) -> str:
-    """Say what does not fit in what an agent of a board publishes, or a step of a flow sets."""
+    """Return the first error of an artifact to publish or of a step's values."""
     if reply.tool_requests:
         return ""
     if workflow.flow_code is not None:
@@ -199,21 +204,21 @@ def _output_error(workflow: Workflow, state: State, command: CallModel, reply: M
     if validator is None:
         return ""
     try:
-        value = read_json(unfenced(reply.text).encode())
+        value = parse_reply(reply.text)
     except ValueError as error:
         return f"the reply is not JSON: {error}"
     return first_error(validator(value)) or ""
 
 
-def _shown(workflow: Workflow, agent: str, reply: ModelReply) -> str | None:
-    """Return what a person reads of a structured reply: nothing of one that does not fit."""
+def _display_text(workflow: Workflow, agent: str, reply: ModelReply) -> str | None:
+    """Return the text that a person sees of a structured reply; empty if the reply is invalid."""
     if workflow.compiled.agents[agent].send:  # Its hooks have not processed it yet.
         return ""
     return None if reply.tool_requests else reading(workflow, agent, reply.text)
 
 
 def reading(workflow: Workflow, agent: str, text: str) -> str | None:
-    """Return how a person reads what an agent says; None if that is the text itself."""
+    """Return what people see of a structured reply; None if the agent replies in plain text."""
     model = workflow.compiled.agents[agent].output
     if model is None:
         return None

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, cast
 
 from weft.context.prompt import Assembly, assemble
 from weft.context.segment import values_of
-from weft.context.user_code import user_code
+from weft.context.user_code import describe_error, error_type, user_code
 from weft.engine.commands import CallModel, CallTool, Effect, Fetch, Judge, WriteDocument
 from weft.engine.compile import refreshed
 from weft.engine.events import (
@@ -26,10 +26,11 @@ from weft.errors import ModelError, PortError, RunError, ToolError, UsageError
 from weft.findings import Json
 from weft.ports.clock import Clock
 from weft.ports.external import ExternalPorts
-from weft.ports.journal import Journal
+from weft.ports.live import LiveStream, ModelRetry
 from weft.ports.model import ChatMessage, Model, ModelReply, ModelRequest, OutputSchema
 from weft.ports.scope import Scope
 from weft.ports.tools import Call
+from weft.ports.vault import Vault
 from weft.runtime.board.preparing import prepare_activation
 from weft.runtime.flow.calls import step_call
 from weft.runtime.flow.preparing import prepare_step
@@ -37,26 +38,27 @@ from weft.runtime.models import (
     JUDGEMENT,
     compare,
     judge_messages,
-    judged,
+    parse_judgement,
     question_of,
-    recorded,
+    reply_event,
     tool_messages,
 )
 from weft.runtime.runs.decision import Decision, NewEvent
-from weft.runtime.runs.effects import Holding, Pace
-from weft.runtime.runs.live_stream import LiveStream, ModelRetry
+from weft.runtime.runs.effects import HeldRuns, Pace
+from weft.runtime.runs.live_stream import text_sender
+from weft.runtime.runs.ownership import Ownership
 from weft.runtime.tools.calls import ToolCaller
 from weft.runtime.tools.code_call import CodeCall, CodePorts
 from weft.runtime.tools.questions import CallingRun
 from weft.runtime.variables.fetching import fetch, hidden_settings, read_variable, without_secrets
 from weft.runtime.variables.json_values import masked
 from weft.runtime.variables.sources import write_entity
-from weft.runtime.variables.values import SecretAnswers, secret_values
+from weft.runtime.variables.values import secret_values
 from weft.runtime.workflow import Workflow, in_run
 from weft.spec.agents import ModelSettings
 from weft.spec.variables import EntitySource
 
-#: How much of the name of a turn stands in the id of a tool call: no provider takes long ones.
+#: The longest part of a turn's name in the id of a tool call: providers limit the length of ids.
 _NAME_CHARACTERS: Final = 20
 
 _log: Final = logging.getLogger("weft.runtime")
@@ -85,20 +87,21 @@ def _nothing(_decision: Decision) -> None:
 class Performer:
     """Performs commands with the ports of a host."""
 
-    journal: Journal
     models: ModelSource
     clock: Clock
     #: Receives streamed text.
-    stream: LiveStream
+    live: LiveStream
     outside: ExternalPorts
-    secret_answers: SecretAnswers
+    vault: Vault
     code_ports: CodePorts
     #: Called when something was written to a run.
     tell: Callable[[Decision], None] = _nothing
+    #: The owner of the runs, set by the worker.
+    ownership: Ownership = field(init=False)
     #: The context variables of all runs, whichever task started them.
     context: contextvars.Context = field(default_factory=contextvars.copy_context)
     pace: Pace = field(default_factory=Pace)
-    holding: Holding = field(default_factory=Holding)
+    holding: HeldRuns = field(default_factory=HeldRuns)
     tools: ToolCaller = field(init=False)
 
     def __post_init__(self) -> None:
@@ -108,9 +111,16 @@ class Performer:
             outside=self.outside,
             consult=self.consult,
             secrets_of=self.secrets_of,
-            tell=lambda run, told: self.stream.send((run.scope.app, told.run), told),
-            secret_answers=self.secret_answers,
+            tell=lambda run, item: self.live.publish((run.scope.app, item.run), item),
+            vault=self.vault,
         )
+
+    async def on_ended(self, run: CallingRun) -> None:
+        """Drop the caches of a run that has ended."""
+        key = (run.scope.app, run.state.run)
+        self.code_ports.searches.forget(*key)
+        if any(form.secret_fields for form in run.workflow.forms.values()):
+            await self.vault.drop(key)
 
     def perform(
         self, run: CallingRun, command: Effect, assembly: Assembly | None
@@ -138,7 +148,7 @@ class Performer:
         key = (scope.app, state.run)
 
         def on_retry(text: str) -> None:
-            self.stream.send(key, ModelRetry(key[1], command.seq, text))
+            self.live.publish(key, ModelRetry(key[1], command.seq, text))
 
         request = ModelRequest(
             model=state.model or workflow.models[command.agent] or "",
@@ -152,6 +162,7 @@ class Performer:
             output=view.output,
             settings=settings and in_run(settings, scope.app, workflow.name, state.run),
             on_retry=on_retry,
+            app=scope.app,
         )
         result: EventData
         try:
@@ -162,8 +173,8 @@ class Performer:
         try:
             # Text that hooks have not processed yet is not streamed.
             streams = not workflow.compiled.agents[command.agent].send
-            streams = streams and self.stream.has_followers(key)
-            send_text = self.stream.text_sender(key, command.seq) if streams else None
+            streams = streams and self.live.has_subscribers(key)
+            send_text = text_sender(self.live, key, command.seq) if streams else None
             with user_code:
                 reply = await model.reply(request, send_text)
             if send_text is not None:  # Followers get the pieces before the whole reply.
@@ -172,12 +183,12 @@ class Performer:
             state = run.state
             active = state.active.get(command.turn)
             turn = (active.name if active else "")[:_NAME_CHARACTERS] or str(command.turn)
-            result = recorded(workflow, state, command, reply, turn)
+            result = reply_event(workflow, state, command, reply, turn)
         except ModelError as error:
             result = ModelFailed(command.call, str(error), error.attempts, error.retries)
         except Exception as error:  # noqa: BLE001 - a command's outcome becomes an event
             _log.exception("the model of %s failed unexpectedly", command.agent)
-            result = ModelFailed(command.call, f"{type(error).__name__}: {error}")
+            result = ModelFailed(command.call, describe_error(error))
         return (NewEvent(f"agent:{command.agent}", result, command.seq, command.turn),)
 
     async def call_tool(self, run: CallingRun, command: CallTool) -> tuple[NewEvent, ...]:
@@ -185,23 +196,25 @@ class Performer:
         return await self.tools.call(run, command, _call_key(run, command))
 
     async def fetch(self, run: CallingRun, command: Fetch) -> tuple[NewEvent, ...]:
-        """Read what comes from outside."""
+        """Read values from outside the run."""
         found: list[EventData] = [ContextFetched({}, {})]
         if command.names or command.servers:
-            found = await fetch(self.outside, run.workflow, run.state, command)
+            outside = self.outside.for_app(run.scope.app)
+            found = await fetch(outside, run.workflow, run.state, command)
         if command.board:
             found = [*found[:-1], await self._with_board(run, command, found[-1])]
         if command.flow:
             found = [*found[:-1], await self._with_step(run, command, found)]
         if run.workflow.has_secrets:
-            hidden = hidden_settings(run.workflow, self.outside.environment)
+            environment = self.outside.for_app(run.scope.app).environment
+            hidden = hidden_settings(run.workflow, environment)
             found = without_secrets(found, hidden)
         return tuple([NewEvent(SOURCE, data, command.seq, command.turn) for data in found])
 
     async def _with_board(self, run: CallingRun, command: Fetch, read: EventData) -> EventData:
-        """Add what providers and components of a board give to what was read."""
+        """Add the results of a board's providers and components to the fetched values."""
         active = run.state.active[command.turn]
-        call = Call("", key=_named_key(run, f"fetch-{active.name}"))
+        call = Call("", key=_named_key(run, f"fetch-{active.name}"), app=run.scope.app)
         given, fault = await prepare_activation(self._code_call(run, command, call))
         fetched = cast("ContextFetched", read)
         return replace(fetched, board=given, error=fault)
@@ -209,9 +222,9 @@ class Performer:
     async def _with_step(
         self, run: CallingRun, command: Fetch, read: Sequence[EventData]
     ) -> EventData:
-        """Add what the step of a flow is shown to what was read."""
-        call = Call("", key=f"{run.scope.app}/{run.state.run}:{command.seq}")
-        fresh = {it.name: it.value for it in read if isinstance(it, VariableSet)}
+        """Add the context of a flow step to the fetched values."""
+        call = Call("", key=f"{run.scope.app}/{run.state.run}:{command.seq}", app=run.scope.app)
+        fresh = {event.name: event.value for event in read if isinstance(event, VariableSet)}
         code = replace(self._code_call(run, command, call), fresh=fresh)
         given, fault = await prepare_step(step_call(code))
         if fault:
@@ -220,20 +233,21 @@ class Performer:
         return replace(fetched, step=given, error=fault)
 
     def _code_call(self, run: CallingRun, command: Fetch, call: Call) -> CodeCall:
-        return CodeCall(self.code_ports, run.workflow, run.state, call, command.turn)
+        state = run.state
+        return CodeCall(self.code_ports, run.workflow, state, call, state.active[command.turn])
 
     async def _unsecret(
         self, run: CallingRun, given: StepInput, fault: str
     ) -> tuple[StepInput, str]:
-        """Return what is told of an error, without the secrets that it may quote."""
+        """Return the message of an error with its secrets masked."""
         try:
             secrets = await self.secrets_of(run)
-        except (UsageError, PortError) as error:  # It was there when the run began.
+        except (UsageError, PortError) as error:  # It was set when the run started.
             return {}, str(error)
         return cast("Any", masked(cast("Json", given), secrets)), str(masked(fault, secrets))
 
     async def write_document(self, run: CallingRun, command: WriteDocument) -> tuple[NewEvent, ...]:
-        """Write the document of an entity variable as it is now."""
+        """Write the current value of an entity variable to its document."""
         state = run.state
         source = run.workflow.spec.variables[command.name].source
         fault = ""
@@ -243,16 +257,16 @@ class Performer:
                 with user_code:
                     await write_entity(self.outside, source, value, app=state.app, values=values)
         except TimeoutError:
-            fault = "the store of documents gave no answer in time"
+            fault = "the document store did not answer in time"
         except (PortError, UsageError) as error:
             fault = str(error)
         except Exception as error:  # noqa: BLE001 - a command's outcome becomes an event
             _log.exception("the document of %s could not be written", command.name)
-            fault = f"it failed unexpectedly, with {type(error).__name__}"
+            fault = f"it failed unexpectedly, with {error_type(error)}"
         return (NewEvent(SOURCE, DocumentWritten(command.name, command.seq, fault), command.seq),)
 
     async def judge(self, run: CallingRun, command: Judge) -> tuple[NewEvent, ...]:
-        """Find out whether a condition in words holds: by a model, or by what it is nearest to."""
+        """Decide a condition in words with a model, or by the nearest meaning."""
         if run.workflow.spec.handoffs[command.rule].condition_type == "nearest":
             compared = await compare(self.code_ports.similarity, run.workflow, run.state, command)
             return (NewEvent(f"agent:{command.agent}", compared, command.seq),)
@@ -265,16 +279,16 @@ class Performer:
             raise RunError(str(error)) from error
         except ModelError as error:
             fault = f"the model gave no answer: {error}"
-            result = ConditionJudged(command.rule, holds=False, text="", fault=fault)
+            result = ConditionJudged(command.rule, holds=False, text="", error=fault)
         else:
             facts = {"usage": reply.usage, "model": reply.model, "answerer": reply.answerer}
-            result = judged(command, reply.text, facts)
+            result = parse_judgement(command, reply.text, facts)
         return (NewEvent(f"agent:{command.agent}", result, command.seq),)
 
     async def consult(
         self, run: CallingRun, command: CallTool, instruction: str, output: OutputSchema | None
     ) -> ModelReply:
-        """Ask the model of an agent something for one of its tools."""
+        """Ask the model of an agent on behalf of one of its tools."""
         messages = tool_messages(instruction)
         return await self._ask(run, command.agent, command.seq, messages, output, command.turn)
 
@@ -287,7 +301,7 @@ class Performer:
         output: OutputSchema | None,
         turn: int = 0,
     ) -> ModelReply:
-        """Ask a model beside the conversation; raises ModelError, UsageError if there is none."""
+        """Ask a model outside of the conversation; raises ModelError or UsageError."""
         named = run.workflow.models.get(agent, run.workflow.spec.orchestrator.model)
         request = ModelRequest(
             model=run.state.model or named or "",
@@ -300,6 +314,7 @@ class Performer:
             output=output,
             settings=_settings(run, agent),
             question=question_of(messages, output),
+            app=run.scope.app,
         )
         try:
             model = self.models(request.model, run.workflow, run.scope)
@@ -309,25 +324,25 @@ class Performer:
                 text.encode()
         except (ModelError, UsageError):
             raise
-        except Exception as error:  # whatever it is, it becomes an event
+        except Exception as error:  # every error becomes an event
             _log.exception("the model of %s failed unexpectedly", agent)
-            raise ModelError(f"{type(error).__name__}: {error}") from error
+            raise ModelError(describe_error(error)) from error
         return reply
 
     async def secrets_of(self, run: CallingRun) -> Mapping[str, Json]:
-        """Return the values of a workflow's secrets, as they are now, wherever they are."""
+        """Return the current values of all secrets of a workflow."""
         workflow, state = run.workflow, run.state
         if not workflow.has_secrets:
             return {}
-        environment = self.outside.environment
-        values = secret_values(workflow.compiled, environment)
+        outside = self.outside.for_app(run.scope.app)
+        values = secret_values(workflow.compiled, outside.environment)
         for name, variable in workflow.spec.variables.items():
             if variable.secret and refreshed(variable.source) is not None:
-                reading, fault = await read_variable(self.outside, workflow, state, 0, name)
+                reading, fault = await read_variable(outside, workflow, state, 0, name)
                 if reading is None:
                     raise ToolError(f"the secret {name} could not be read: {fault}")
                 values[name] = reading.value
-        return {**values, **hidden_settings(workflow, environment)}
+        return {**values, **hidden_settings(workflow, outside.environment)}
 
 
 def _settings(run: CallingRun, agent: str) -> ModelSettings | None:

@@ -25,8 +25,16 @@ from weft.findings import Finding, Json, Place
 from weft.ids import TERMINATE, USER
 from weft.ports.model import OutputSchema, ToolSchema
 from weft.ports.tools import Call, ToolLoader, Tools
-from weft.runtime.board.code import NO_TYPES, ArtifactTypes, BoardCode, artifact_types, link_board
+from weft.runtime.board.code import (
+    NO_BOARD,
+    NO_TYPES,
+    ArtifactTypes,
+    BoardCode,
+    artifact_types,
+    link_board,
+)
 from weft.runtime.flow.code import FlowCode, link_flow
+from weft.runtime.linked_objects import find_objects
 from weft.runtime.tools.forms import Form, Validator, make_forms, validator_for
 from weft.spec.agents import CACHE_SEED, WORD_CONDITIONS, Handoff, ModelSettings
 from weft.spec.board import BoardAgent, ModelEngine
@@ -46,7 +54,7 @@ _HANDOFFS: Final = {
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Workflow:
-    """What a run needs to know of its package; it never changes."""
+    """The immutable data of a package that its runs need."""
 
     name: str
     digest: str
@@ -54,56 +62,60 @@ class Workflow:
     compiled: CompiledWorkflow
     views: Mapping[str, View]
     models: Mapping[str, str | None]
-    #: Whether a run asks an agent that names no model, so that the host must have a default.
-    needs_default_model: bool
+    #: The models that a run needs; empty: the default of the host.
+    needed_models: frozenset[str]
     settings: Mapping[str, ModelSettings | None]
     tools: Tools
     forms: Mapping[str, Form]
-    #: The package as it is kept for runs that outlive its files.
+    #: The package as stored for runs that outlive its files.
     package: bytes
-    #: The variables the package declares and that do not exist here.
+    #: The declared variables that do not exist here.
     suppressed: frozenset[str] = frozenset()
-    #: Whether anything in it is secret, so that what tools say has to be looked through.
+    #: Whether it has secrets, which must be masked in the results of tools.
     has_secrets: bool = False
-    #: What in it compares meanings, in words; empty: nothing does.
+    #: The part that compares meanings, in words; empty if there is none.
     compares: str = ""
-    #: Of a board: its code, and the types of its artifacts.
-    board_code: BoardCode | None = None
+    #: The code and artifact types of a board.
+    board_code: BoardCode = NO_BOARD
     types: ArtifactTypes = NO_TYPES
-    #: Of a flow: its code.
+    #: The code of a flow.
     flow_code: FlowCode | None = None
-    #: By agent: what does not fit in what its model is to publish.
+    #: The validators of the artifacts that models publish, by agent.
     output_validators: Mapping[str, Validator] = field(default_factory=dict[str, Validator])
-    #: What of its code cannot be found here, where it is only looked at: nothing can be called.
+    #: The missing code of a workflow that is only read; nothing can be called then.
     missing: LinkError | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Linking:
-    """What decides, beside a package, how it runs here."""
+    """The settings of the host that decide how a package runs."""
 
     #: The sources whose variables do not exist here.
     suppressed: frozenset[str] = frozenset()
     #: The kinds of triggers that plug-ins add.
     kinds: TriggerKinds = field(default_factory=dict[str, TriggerKind])
-    #: What is defined in code in this process, by the names under which specs refer to it.
+    #: Objects of this process, by the names that specs use.
     objects: Mapping[str, object] = field(default_factory=dict[str, object])
-    #: Runs are only looked at: what of their code cannot be found is left out.
+    #: Runs are only read: missing code is left out.
     reading: bool = False
+    #: How long the import of a package may take.
+    seconds: float = 60.0
 
 
 LINKING: Final = Linking()
 
 
 class NoTools:
-    """The tools of a workflow that is only looked at, and whose code cannot be found here."""
+    """The tools of a workflow that is only read and whose code is missing."""
 
-    def __init__(self, why: LinkError) -> None:
+    def __init__(self, why: LinkError, schemas: Mapping[str, ToolSchema] | None = None) -> None:
         self._why = why
+        self._schemas = schemas or {}
 
     def schema(self, tool: str) -> ToolSchema:
-        """Return what is known of a tool without its code: its name."""
-        return ToolSchema(tool, "", {"type": "object", "properties": {}})
+        """Return the schema of a tool; only its name if nothing is known of it."""
+        unknown = ToolSchema(tool, "", {"type": "object", "properties": {}})
+        return self._schemas.get(tool, unknown)
 
     def validation_error(self, tool: str, arguments: Mapping[str, Json]) -> str | None:  # noqa: ARG002 - nothing is known
         return None
@@ -118,13 +130,13 @@ def link(
     loader: ToolLoader,
     linking: Linking = LINKING,
 ) -> Workflow:
-    """Import the code of a package and put everything in its place.
+    """Import the code of a package and link it.
 
-    Raises LinkError naming everything that is missing, or that this version does not perform. Where
-    runs are only looked at, a workflow that lacks code says what is `missing`, and calls nothing.
+    Raises LinkError that names missing code and features this version does not support. If
+    runs are only read, the workflow names the code that is `missing`, and calls nothing.
     """
-    name = digest(declared, code)
     spec = without_sources(declared, linking.suppressed)
+    name = _name(declared, spec, code)
     _refuse_suppressed(declared, spec)
     _refuse_not_performed(spec, linking.kinds)
     functions = {
@@ -140,7 +152,9 @@ def link(
             functions[group.function] = (f"{module.replace('.', '/')}.py", function)
     compiled = compile_workflow(spec, linking.kinds)
     given = {
-        it.function: linking.objects[it.file] for it in spec.tools if it.file in linking.objects
+        tool.function: linking.objects[tool.file]
+        for tool in spec.tools
+        if tool.file in linking.objects
     }
     try:
         hooks = linked_functions(compiled.hooks)
@@ -161,9 +175,33 @@ def link(
     except LinkError:
         loader.unload(name)
         raise
-    # Every workflow lets go of the code it has loaded when nothing needs it any more.
+    # The code is unloaded when the workflow is garbage collected.
     finalize(workflow, loader.unload, name)
     return workflow
+
+
+#: The separator between the digest of a package and the kinds of hidden sources.
+_HIDDEN: Final = "~"
+
+
+def _name(declared: WorkflowSpec, spec: WorkflowSpec, code: Mapping[str, bytes]) -> str:
+    """Return the digest of a package, and the kinds of sources whose variables are hidden.
+
+    A run records it, so that the same variables are hidden in every process that opens the run.
+    """
+    gone = declared.variables.keys() - spec.variables.keys()
+    kinds = sorted({declared.variables[name].source.type for name in gone})
+    return _HIDDEN.join((digest(declared, code), *kinds))
+
+
+def package_digest(name: str) -> str:
+    """Return the digest of the package of a run without the kinds that are hidden."""
+    return name.partition(_HIDDEN)[0]
+
+
+def hidden_sources(name: str) -> frozenset[str]:
+    """Return the kinds of sources whose variables a run has without."""
+    return frozenset(name.split(_HIDDEN)[1:])
 
 
 def _linked(
@@ -173,18 +211,21 @@ def _linked(
     compiled: CompiledWorkflow,
     tools: Tools,
 ) -> Workflow:
-    """Put everything in its place but the code of a board or a flow."""
-    name = digest(declared, code)
+    """Link everything except the code of a board or flow."""
+    name = _name(declared, spec, code)
     board = spec.board
     types = None if board is None else artifact_types(spec, board)
+    models = dict(_models(spec))
     return Workflow(
         name=spec.orchestrator.workflow_name,
         digest=name,
         spec=spec,
         compiled=compiled,
         views=dict(_views(spec, tools, compiled, types)),
-        models=dict(_models(spec)),
-        needs_default_model=None in _asked_models(spec),
+        models=models,
+        needed_models=frozenset({*filter(None, models.values())}).union(
+            name or "" for name in asked_models(spec)
+        ),
         settings=settings_by_agent(spec),
         tools=tools,
         forms=make_forms(spec),
@@ -198,17 +239,15 @@ def _linked(
 
 
 def _with_code(workflow: Workflow, loader: ToolLoader, linking: Linking) -> Workflow:
-    """Add the code of a board or a flow."""
-    board, flow, name, local = (
-        workflow.spec.board,
-        workflow.spec.flow,
-        workflow.digest,
-        linking.objects,
-    )
+    """Link the code of a board or flow."""
+    board, flow, local = workflow.spec.board, workflow.spec.flow, linking.objects
+    if board is None and flow is None:
+        return workflow
+    objects = find_objects(workflow.spec, workflow.digest, loader, local)
     return replace(
         workflow,
-        board_code=None if board is None else link_board(board, name, loader, local),
-        flow_code=None if flow is None else link_flow(flow, name, loader, local),
+        board_code=NO_BOARD if board is None else link_board(board, objects, local),
+        flow_code=None if flow is None else link_flow(flow, objects, local),
     )
 
 
@@ -218,8 +257,8 @@ def _views(
     compiled: CompiledWorkflow,
     types: ArtifactTypes | None,
 ) -> Iterator[tuple[str, View]]:
-    """Yield what each agent sees; on a board, each of its engines."""
-    board = {it.agent: it for it in spec.board.agents} if spec.board else {}
+    """Yield the view of each agent; on a board, of each engine."""
+    board = {agent.agent: agent for agent in spec.board.agents} if spec.board else {}
     for agent in spec.agents:
         name = agent.agent_name
         schemas = tuple(_schemas(spec, tools, compiled.agents[name]))
@@ -233,8 +272,8 @@ def _views(
         output = _published_schema(declared, types)
         for index, engine in enumerate(declared.engines or (ModelEngine(),)):
             role = role_of(name, index)
-            told = engine.instructions if isinstance(engine, ModelEngine) else ""
-            yield role, make_view(spec, agent, schemas, EngineView(role, told, output))
+            instructions = engine.instructions if isinstance(engine, ModelEngine) else ""
+            yield role, make_view(spec, agent, schemas, EngineView(role, instructions, output))
 
 
 def _published_schema(agent: BoardAgent, types: ArtifactTypes) -> OutputSchema | None:
@@ -247,15 +286,15 @@ def _published_schema(agent: BoardAgent, types: ArtifactTypes) -> OutputSchema |
 def _output_validators(
     spec: WorkflowSpec, types: ArtifactTypes | None
 ) -> Iterator[tuple[str, Validator]]:
-    for it in spec.board.agents if spec.board and types else ():
-        schema = _published_schema(it, types or NO_TYPES)
+    for agent in spec.board.agents if spec.board and types else ():
+        schema = _published_schema(agent, types or NO_TYPES)
         if schema is not None:
-            yield it.agent, validator_for(schema.schema)
+            yield agent.agent, validator_for(schema.schema)
 
 
-def _asked_models(spec: WorkflowSpec) -> Iterator[str | None]:
-    """Yield the model of each agent that a run asks without code: None where it names none."""
-    usual = {it.agent_name: it.model or spec.orchestrator.model for it in spec.agents}
+def asked_models(spec: WorkflowSpec) -> Iterator[str | None]:
+    """Yield the model of each agent that a run calls without code; None if it names none."""
+    usual = {agent.agent_name: agent.model or spec.orchestrator.model for agent in spec.agents}
     if spec.board is None and spec.flow is None:
         yield from usual.values()
     for agent in spec.board.agents if spec.board else ():
@@ -268,7 +307,7 @@ def _asked_models(spec: WorkflowSpec) -> Iterator[str | None]:
 
 def _models(spec: WorkflowSpec) -> Iterator[tuple[str, str | None]]:
     """Yield the model of each agent; engines of a board may have their own."""
-    usual = {it.agent_name: it.model or spec.orchestrator.model for it in spec.agents}
+    usual = {agent.agent_name: agent.model or spec.orchestrator.model for agent in spec.agents}
     yield from usual.items()
     for agent in spec.board.agents if spec.board else ():
         for index, engine in enumerate(agent.engines):
@@ -279,7 +318,7 @@ def _models(spec: WorkflowSpec) -> Iterator[tuple[str, str | None]]:
 
 
 def _has_secrets(spec: WorkflowSpec) -> bool:
-    """Tell whether a package refers to secrets: of variables, services or tool servers."""
+    """Return whether a package refers to secrets: of variables, services or tool servers."""
     sources = (variable.source for variable in spec.variables.values())
     return (
         bool(spec.mcp_servers)
@@ -289,10 +328,11 @@ def _has_secrets(spec: WorkflowSpec) -> bool:
 
 
 def _refuse_suppressed(declared: WorkflowSpec, spec: WorkflowSpec) -> None:
-    """Raise LinkError if a rule or a computation asks for a variable that does not exist here."""
+    """Raise LinkError if a rule or a computation uses a variable that does not exist here."""
     gone = declared.variables.keys() - spec.variables.keys()
     asking: list[tuple[str, Iterable[str]]] = [
-        (f"a rule of {rule.source_agent}", _asked(rule)) for rule in (spec.handoffs if gone else ())
+        (f"a rule of {rule.source_agent}", _condition_variables(rule))
+        for rule in (spec.handoffs if gone else ())
     ]
     for name, variable in spec.variables.items() if gone else ():
         if isinstance(variable.source, ComputedSource):
@@ -306,8 +346,8 @@ def _refuse_suppressed(declared: WorkflowSpec, spec: WorkflowSpec) -> None:
             )
 
 
-def _asked(rule: Handoff) -> Iterable[str]:
-    """Return the variables of a condition; in words they stand in braces."""
+def _condition_variables(rule: Handoff) -> Iterable[str]:
+    """Return the variables of a condition; in words they are in braces."""
     if rule.condition is None:
         return ()
     if rule.condition_type in WORD_CONDITIONS:
@@ -316,20 +356,20 @@ def _asked(rule: Handoff) -> Iterable[str]:
 
 
 def _schemas(spec: WorkflowSpec, tools: Tools, rules: ActivationRules) -> Iterator[ToolSchema]:
-    """Yield the tools of an agent as its model sees them, and those by which it hands off."""
-    yield from (_described(tools, it) for it in rules.tools.values())
+    """Yield the tools and handoff tools of an agent as its model sees them."""
+    yield from (_described(tools, tool) for tool in rules.tools.values())
     described = {agent.agent_name: agent.description for agent in spec.agents}
     for tool, target in rules.targets.items():
-        told = _HANDOFFS.get(target) or f"Hand the conversation over to {target}."
-        what = f"{told} {described.get(target, '')}".strip()
+        action = _HANDOFFS.get(target) or f"Hand the conversation over to {target}."
+        what = f"{action} {described.get(target, '')}".strip()
         yield ToolSchema(tool, what, {"type": "object", "properties": {}})
 
 
 def _refuse_not_performed(spec: WorkflowSpec, kinds: TriggerKinds) -> None:
-    """Raise LinkError if a workflow declares what would have no effect.
+    """Raise LinkError if a workflow declares an unsupported feature.
 
-    The checker says so before, with the place in the file. A package that was never checked, or
-    that another version kept for its runs, is refused here.
+    The checker reports it with its place in the file. A package that was not checked, or
+    that another version has stored, is refused here.
     """
     name = spec.orchestrator.workflow_name
     left = not_performed(spec, kinds)
@@ -337,34 +377,34 @@ def _refuse_not_performed(spec: WorkflowSpec, kinds: TriggerKinds) -> None:
         Finding(
             "LINK003",
             "error",
-            refusal(name, it),
-            Place(".".join(map(str, it.path))),
-            hint=(it.hint,),
+            refusal(name, feature),
+            Place(".".join(map(str, feature.path))),
+            hint=(feature.hint,),
         )
-        for it in left
+        for feature in left
     )
     if findings:
         raise LinkError("; ".join(finding.message for finding in findings), findings)
 
 
 def _described(tools: Tools, tool: Tool) -> ToolSchema:
-    """Return how a model sees a tool: what the package says of it wins over its docstring."""
+    """Return a tool as its model sees it: the package's description wins over the docstring."""
     schema = tools.schema(tool.function)
     return replace(schema, description=tool.description) if tool.description else schema
 
 
 def pack(spec: WorkflowSpec, code: Mapping[str, bytes]) -> bytes:
-    """Return a package as one piece of JSON."""
+    """Return a package as JSON text."""
     files = {path: raw.decode() for path, raw in sorted(code.items())}
     return to_json({"spec": plain(spec), "code": files})
 
 
 def unpack(content: bytes) -> tuple[WorkflowSpec, dict[str, bytes]]:
-    """Return the package that was packed. Raises StoreError if this version cannot read it."""
+    """Return a packed package; raises StoreError if this version cannot read it."""
     try:
         data = from_json(content)
         for agent in data["spec"].get("agents", ()):
-            # Kept by versions in which an agent could say that it makes text.
+            # Earlier versions had this field in agents.
             agent.pop("generation_mode", None)
         spec = WorkflowSpec.model_validate_json(to_json(data["spec"]), strict=True)
         return spec, {path: text.encode() for path, text in data["code"].items()}
@@ -375,40 +415,43 @@ def unpack(content: bytes) -> tuple[WorkflowSpec, dict[str, bytes]]:
         ) from error
 
 
-#: Every provider takes seeds of 31 bits; 0 means "none" to some.
+#: Every provider accepts seeds of 31 bits; 0 means "none" to some.
 _SEEDS: Final = 2**31 - 1
 
 
 def settings_by_agent(spec: WorkflowSpec) -> dict[str, ModelSettings | None]:
-    """Return how the model of each agent is asked; null where nothing is declared."""
+    """Return the model settings of each agent; None where nothing is declared."""
     usual = spec.orchestrator.model_settings
-    own = {agent.agent_name: _merged(usual, agent.model_settings) for agent in spec.agents}
-    for it in spec.board.agents if spec.board else ():
-        own |= {role_of(it.agent, engine): own.get(it.agent) for engine in range(len(it.engines))}
-    own |= {role: own.get(it.agent) for role, _, it in (roles(spec.flow) if spec.flow else ())}
+    own = {agent.agent_name: _merge_settings(usual, agent.model_settings) for agent in spec.agents}
+    for worker in spec.board.agents if spec.board else ():
+        own |= {
+            role_of(worker.agent, engine): own.get(worker.agent)
+            for engine in range(len(worker.engines))
+        }
+    own |= {role: own.get(part.agent) for role, _, part in (roles(spec.flow) if spec.flow else ())}
     return own
 
 
-def _merged(usual: ModelSettings | None, own: ModelSettings | None) -> ModelSettings | None:
+def _merge_settings(usual: ModelSettings | None, own: ModelSettings | None) -> ModelSettings | None:
     said = {**declared(usual), **declared(own)}
     return ModelSettings.model_validate(said) if said else None
 
 
 def declared(settings: ModelSettings | None) -> dict[str, Any]:
-    """Return what settings say, by name; what they leave to the provider is not there."""
+    """Return the declared settings by name."""
     return {name: value for name, value in settings or () if value is not None}
 
 
 def in_run(
     settings: ModelSettings | None, app: str, workflow: str, run: str
 ) -> ModelSettings | None:
-    """Return settings as they are sent in a run: a seed is a number there."""
+    """Return settings as sent in a run, where the seed is a number."""
     if settings is None or settings.seed != CACHE_SEED:
         return settings
     return settings.model_copy(update={"seed": cache_seed(app, workflow, run)})
 
 
 def cache_seed(app: str, workflow: str, run: str) -> int:
-    """Return a number from 1 on that follows from app, workflow and run, and from nothing else."""
+    """Return a number from 1 on that depends only on app, workflow and run."""
     named = json.dumps((app, workflow, run)).encode()
     return int.from_bytes(hashlib.sha256(named).digest()[:8]) % _SEEDS + 1

@@ -11,17 +11,17 @@ if TYPE_CHECKING:
         OWN_DOCUMENT_CHECKS,
     )
     from weft.testing.hosts import host_for, read_package
-    from weft.testing.journal.conformance import JOURNAL_CHECKS, LASTING_JOURNAL_CHECKS
     from weft.testing.models import FunctionModel, ScriptedModel, call
     from weft.testing.network import no_network
     from weft.testing.retrieval import InMemoryVectorAdapter, WordEmbedder
+    from weft.testing.store.conformance import SHARED_STORE_CHECKS, STORE_CHECKS
 
 __all__ = [
     "DOCUMENT_CHECKS",
-    "JOURNAL_CHECKS",
     "LASTING_DOCUMENT_CHECKS",
-    "LASTING_JOURNAL_CHECKS",
     "OWN_DOCUMENT_CHECKS",
+    "SHARED_STORE_CHECKS",
+    "STORE_CHECKS",
     "FunctionModel",
     "InMemoryVectorAdapter",
     "ManualClock",
@@ -38,11 +38,11 @@ _HOMES: Final = {
     "DOCUMENT_CHECKS": "weft.testing.documents.conformance",
     "FunctionModel": "weft.testing.models",
     "InMemoryVectorAdapter": "weft.testing.retrieval",
-    "JOURNAL_CHECKS": "weft.testing.journal.conformance",
     "LASTING_DOCUMENT_CHECKS": "weft.testing.documents.conformance",
-    "LASTING_JOURNAL_CHECKS": "weft.testing.journal.conformance",
     "ManualClock": "weft.testing.clock",
     "OWN_DOCUMENT_CHECKS": "weft.testing.documents.conformance",
+    "SHARED_STORE_CHECKS": "weft.testing.store.conformance",
+    "STORE_CHECKS": "weft.testing.store.conformance",
     "ScriptedModel": "weft.testing.models",
     "WordEmbedder": "weft.testing.retrieval",
     "call": "weft.testing.models",

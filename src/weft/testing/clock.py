@@ -1,4 +1,4 @@
-"""A clock for tests: time passes when the test says so, and never by itself.
+"""A clock for tests: time passes only when the test advances it.
 
 clock = ManualClock()
 task = asyncio.create_task(clock.sleep_until(clock.now() + 60_000))
@@ -8,15 +8,15 @@ await clock.advance(60)
 import asyncio
 from typing import Final
 
-#: The first moment: 2025-01-01, so that times look like times.
+#: The initial time: 2025-01-01.
 START: Final = 1_735_689_600_000
 
-#: How often others get to run after time has passed, before a test goes on.
-_ROUNDS: Final = 10
+#: How often other tasks run after an advance, before the test continues.
+_ROUNDS: Final = 30
 
 
 class ManualClock:
-    """Tells the time it was given, wakes sleepers when it is moved on, and counts identities."""
+    """A manual clock: wakes sleepers when it is advanced, and counts ids."""
 
     def __init__(self, now: int = START) -> None:
         self._now = now
@@ -25,7 +25,7 @@ class ManualClock:
 
     @property
     def sleepers(self) -> int:
-        """How many wait for a time that has not come."""
+        """The number of tasks that wait for a later time."""
         return len(self._sleepers)
 
     def now(self) -> int:
@@ -33,12 +33,12 @@ class ManualClock:
         return self._now
 
     def new_id(self) -> str:
-        """Return the next identity: the same ones in the same order in every test."""
+        """Return the next id: every test gets the same ids in the same order."""
         self._ids += 1
         return f"id-{self._ids:04}"
 
     async def sleep_until(self, at: int) -> None:
-        """Return when the clock has been moved there."""
+        """Return when the clock has reached a time."""
         if at <= self._now:
             await asyncio.sleep(0)
             return
@@ -50,16 +50,17 @@ class ManualClock:
             self._sleepers.remove(sleeper)
 
     async def advance(self, seconds: float) -> None:
-        """Let time pass: sleepers wake in the order of the times they wait for.
+        """Advance the clock; sleepers wake in the order of their times.
 
         Each sees the time it waited for, and may go back to sleep; it wakes again if its new time
         lies within the same stretch.
         """
+        await _let_others_run()  # Some may be about to sleep.
         end = self._now + round(seconds * 1000)
         while due := [
             sleeper for sleeper in self._sleepers if sleeper[0] <= end and not sleeper[1].done()
         ]:
-            at, woken = min(due, key=lambda it: it[0])
+            at, woken = min(due, key=lambda sleeper: sleeper[0])
             self._now = max(self._now, at)
             woken.set_result(None)
             await _let_others_run()

@@ -1,4 +1,4 @@
-"""Models for tests: one that follows a script, one that is a function. Nothing is sent anywhere.
+"""Models for tests: one follows a script, one calls a function. Nothing is sent anywhere.
 
 model = ScriptedModel(["Hello.", call("lookup", order="A1"), {"approved": True}])
 model = ScriptedModel({"Router": ["BILLING"], "Billing": [call("refund"), "Done."]})
@@ -29,9 +29,13 @@ class ScriptedCall:
     arguments: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
 
-#: One entry of a script: text, structured output, one or more tool calls, a whole reply, an error.
+#: A part of a reply with tool calls: text, or a call, also as the tool with its arguments.
+Part: TypeAlias = ScriptedCall | str | Mapping[str, Mapping[str, Json]]
+
+#: One entry of a script: text, structured output, a tool call, several with text, a whole reply,
+#: an error; None for any error.
 Line: TypeAlias = (
-    str | dict[str, Any] | ScriptedCall | Sequence[ScriptedCall] | ModelReply | Exception
+    str | dict[str, Any] | ScriptedCall | Sequence[Part] | ModelReply | Exception | None
 )
 
 
@@ -41,7 +45,7 @@ def call(tool: str, /, **arguments: Json) -> ScriptedCall:
 
 
 class ScriptedModel:
-    """Answers from a list, or from one list per agent, and remembers what it was asked.
+    """Replies from a list, or from one list per agent, and records its requests.
 
     A list for all agents is read in the order of the calls; a text alone is its only line. At a
     step of a flow, an agent may have lines of its own: "Writer/draft" comes before "Writer".
@@ -69,8 +73,8 @@ class ScriptedModel:
 
     @property
     def left(self) -> int:
-        """How many lines of the script have not been used."""
-        return len(self._shared or ()) + sum(len(it) for it in self._by_agent.values())
+        """The number of unused lines."""
+        return len(self._shared or ()) + sum(len(replies) for replies in self._by_agent.values())
 
     def require_known(self, workflow: Workflow) -> None:
         """Raise UsageError for an agent, a tool or an argument that the workflow does not have."""
@@ -88,7 +92,7 @@ class ScriptedModel:
     async def reply(
         self, request: ModelRequest, on_text: Callable[[str], None] | None = None
     ) -> ModelReply:
-        """Answer with the next line; raises ModelError when there is none."""
+        """Reply with the next line; raises ModelError when there is none."""
         self.requests.append(request)
         lines = self._lines_of(request.agent) if self._shared is None else self._shared
         if not lines:
@@ -96,16 +100,16 @@ class ScriptedModel:
                 f"the script has no line left for {request.agent}: this is request number "
                 f"{len(self.requests)}; add a line to the script, or find out why it is asked again"
             )
-        return _spoken(_reply_of(lines.pop(0), request), on_text)
+        return _stream_words(_reply_of(lines.pop(0), request), on_text)
 
     def _lines_of(self, role: str) -> list[Line]:
-        """Return the lines of a role; those of its agent where it has none of its own."""
+        """Return the lines of a role, or else those of its agent."""
         known = self._by_agent
         return known[role] if role in known else known.get(role.partition("/")[0], [])
 
 
 class FunctionModel:
-    """Answers with what a function, sync or async, makes of the request."""
+    """Replies with the result of a function, sync or async."""
 
     def __init__(self, function: Callable[[ModelRequest], Line | Awaitable[Line]]) -> None:
         self.requests: list[ModelRequest] = []
@@ -114,14 +118,14 @@ class FunctionModel:
     async def reply(
         self, request: ModelRequest, on_text: Callable[[str], None] | None = None
     ) -> ModelReply:
-        """Ask the function."""
+        """Call the function."""
         self.requests.append(request)
         line = self._function(request)
-        return _spoken(_reply_of(await line if isawaitable(line) else line, request), on_text)
+        return _stream_words(_reply_of(await line if isawaitable(line) else line, request), on_text)
 
 
 def _is_played_by(role: str, agent: str) -> bool:
-    """Tell whether lines for an agent answer a role: itself, one of its steps or engines."""
+    """Return whether the lines of an agent serve a role: the agent, its steps and engines."""
     return role == agent or re.split("[/#]", role)[0] == agent
 
 
@@ -129,7 +133,7 @@ def _require_calls(
     workflow: Workflow, lines: Sequence[Line], views: Sequence[View], agent: str
 ) -> None:
     tools = {schema.name for view in views for schema in view.tools}
-    if workflow.spec.mcp_servers:  # What servers offer is not known before a run.
+    if workflow.spec.mcp_servers:  # The tools of servers are unknown before a run.
         return
     for line in lines:
         several = line if isinstance(line, list | tuple) else [line]
@@ -152,7 +156,19 @@ def _unknown(kind: str, name: str, known: Sequence[str], agent: str = "") -> Usa
 
 def _lines(script: str | Iterable[Line]) -> list[Line]:
     """Return the lines of a script; a text is one line."""
-    return [script] if isinstance(script, str) else list(script)
+    return [script] if isinstance(script, str) else [_read_line(line) for line in script]
+
+
+def _read_line(line: Line) -> Line:
+    """Return a line whose calls are ScriptedCalls."""
+    if line is None:
+        return ModelError("the model fails, as the script says")
+    if not isinstance(line, list | tuple):
+        return line
+    parts = [list(part.items()) if isinstance(part, dict) else [part] for part in line]
+    return [
+        ScriptedCall(*part) if isinstance(part, tuple) else part for each in parts for part in each
+    ]
 
 
 def _reply_of(line: Line, request: ModelRequest) -> ModelReply:
@@ -170,20 +186,22 @@ def _reply_of(line: Line, request: ModelRequest) -> ModelReply:
         case ScriptedCall():
             return _scripted(request, calls=(line,))
         case _:
-            return _scripted(request, calls=line)
+            text = "".join(part for part in line or () if isinstance(part, str))
+            calls = [part for part in line or () if isinstance(part, ScriptedCall)]
+            return _scripted(request, text=text, calls=calls)
 
 
 def _scripted(
     request: ModelRequest, *, text: str = "", calls: Sequence[ScriptedCall] = ()
 ) -> ModelReply:
     requests = tuple(
-        ToolRequest(f"call-{request.key}-{at}", it.tool, dict(it.arguments))
-        for at, it in enumerate(calls)
+        ToolRequest(f"call-{request.key}-{at}", call.tool, dict(call.arguments))
+        for at, call in enumerate(calls)
     )
     return ModelReply(text, requests, usage=FREE, model=request.model, answerer="script")
 
 
-def _spoken(reply: ModelReply, on_text: Callable[[str], None] | None) -> ModelReply:
+def _stream_words(reply: ModelReply, on_text: Callable[[str], None] | None) -> ModelReply:
     """Stream the text word by word."""
     if on_text is not None:
         for piece in re.findall(r"\s*\S+|\s+", reply.text):

@@ -1,4 +1,4 @@
-"""No call leaves the machine while tests run, whichever library would make it.
+"""Prevents network calls from leaving the machine while tests run.
 
 with no_network():
     ...
@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from weft.errors import UsageError
 
-#: What stands for this machine without being an address.
+#: Names of this machine that are not addresses.
 _HERE: Final = frozenset({"", "localhost", "localhost.localdomain"})
 
 
 @contextmanager
 def no_network() -> Generator[None, None, None]:
-    """Refuse every connection but those to this machine, and every look-up of another name.
+    """Refuse connections to other machines, and lookups of their names.
 
     It works below all client libraries, on sockets of the standard library; loops that bring their
     own sockets are not covered.
@@ -53,10 +53,11 @@ def _guarded_look_up(look_up: Callable[..., Any]) -> Callable[..., Any]:
 def _refuse_unless_here(host: str | bytes | None) -> None:
     name = host.decode() if isinstance(host, bytes) else host or ""
     if not (name in _HERE or _is_loopback(name)):
-        # Not an OSError: that would pass for a server that is down, and be tried again.
+        # Not an OSError, which would look like a server that is down, and be retried.
         raise UsageError(
-            f"a test wants to reach {name}, and no test may leave this machine",
-            hint="use weft.testing.models, or a server on 127.0.0.1",
+            f"a test tried to connect to {name}; tests may only use this machine",
+            hint="use weft.testing.models, or a server on 127.0.0.1; a scenario can give the "
+            "results of a tool under `tools`",
         )
 
 

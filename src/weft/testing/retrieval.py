@@ -1,4 +1,4 @@
-"""Retrieval for tests: an adapter with passages that are given, an embedder that needs no model.
+"""Retrieval for tests: an adapter with given passages, an embedder without a model.
 
 library = InMemoryVectorAdapter[ResearchLibrary]()
 library.seed(("Bees dance to tell the way.", 0.9), ("Ants follow scents.", 0.75))
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from zlib import crc32
 
-from weft.adapters.collections.rows import labels, require_filters
+from weft.adapters.collections.filters import labels, require_filters
 from weft.findings import Json
 from weft.ports.retrieval import MIN_RELEVANCE, TOP_K, Collection, RetrievalResult, require_texts
 
@@ -24,7 +24,7 @@ _WORD: Final = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What an adapter was asked."""
+    """A recorded search."""
 
     query: str
     top_k: int
@@ -33,9 +33,9 @@ class Search:
 
 
 class InMemoryVectorAdapter(Generic[C]):
-    """Finds what it was seeded with, by the scores that were given, whatever the query is.
+    """Returns its seeded passages by their given scores, for any query.
 
-    `searches` is all it was asked. Filters hold as for a collection of a workspace: of metadata
+    `searches` are the recorded searches. Filters work as in collections of a workspace: of metadata
     that is a list each item counts, and a key that no passage has is an error.
     """
 
@@ -58,7 +58,7 @@ class InMemoryVectorAdapter(Generic[C]):
         min_relevance: float = MIN_RELEVANCE,
         filters: Mapping[str, Json] | None = None,
     ) -> list[RetrievalResult]:
-        """Return the seeded passages that are relevant enough, the best first."""
+        """Return the seeded passages with enough relevance, the best first."""
         self.searches.append(Search(query, top_k, min_relevance, filters))
         keys = {key for passage in self._passages for key in passage.metadata or {}}
         require_filters(filters or {}, sorted(keys), "the adapter")
@@ -67,21 +67,21 @@ class InMemoryVectorAdapter(Generic[C]):
             for passage in self._passages
             if passage.score >= min_relevance and _fits(passage.metadata or {}, filters or {})
         ]
-        return sorted(fitting, key=lambda it: -it.score)[:top_k]
+        return sorted(fitting, key=lambda passage: -passage.score)[:top_k]
 
 
 def _fits(metadata: Mapping[str, Json], filters: Mapping[str, Json]) -> bool:
     known = set(labels(metadata))
-    return all(not known.isdisjoint(labels({key: it})) for key, it in filters.items())
+    return all(not known.isdisjoint(labels({key: value})) for key, value in filters.items())
 
 
 class WordEmbedder:
-    """Makes vectors of the words in a text: texts with the same words are alike. Needs numpy."""
+    """Makes vectors from the words of a text: texts with the same words are alike. Needs numpy."""
 
     def __init__(self, *, name: str = "words", dimensions: int = 256) -> None:
         self.name = name
         self._dimensions = dimensions
-        #: Every text it was given, in order.
+        #: All embedded texts, in order.
         self.texts: list[str] = []
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":

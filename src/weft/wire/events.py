@@ -1,9 +1,9 @@
 """Events as JSON: `{v, seq, ts, run, turn, kind, actor, cause, data}`, for each audience."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Final
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from weft.context.audience import Audience
 from weft.engine.events import (
@@ -12,18 +12,20 @@ from weft.engine.events import (
     EventData,
     Joined,
     MessageSent,
+    MessageShown,
     ModelReplied,
     RequestAnswered,
     RequestOpened,
     RunStarted,
+    SurfaceShown,
     TurnEnded,
     TurnStarted,
     VariableSet,
 )
 from weft.engine.events.codec import encode
 from weft.inspect.variables import HIDDEN_VALUE, is_secret
+from weft.ports.live import ToolProgress
 from weft.runtime.models import reading
-from weft.runtime.runs.live_stream import ToolProgress
 from weft.runtime.workflow import Workflow
 
 #: The version of this shape; it changes when a key changes its meaning.
@@ -45,26 +47,46 @@ USER_FIELDS: Final[dict[str, frozenset[str]]] = {
     ),
     "RequestAnswered": frozenset({"id", "value", "user"}),
     "RequestExpired": frozenset({"id"}),
-    "StopAsked": frozenset({"mode", "user"}),
+    "StopRequested": frozenset({"mode", "user"}),
     "RunEnded": frozenset({"outcome"}),
 }
+
+#: What is said or shown, besides the replies of agents.
+_FOR_PARTICIPANTS: Final = (MessageShown, SurfaceShown, Joined)
 
 
 def event_data(event: Event, run: str, workflow: Workflow) -> dict[str, Any]:
     """Return an event for an operator: all of it but the values of secret variables."""
-    return _envelope(event, run, from_json(encode(_without_secrets(event.data, workflow))))
+    return from_json(event_bytes(event, run, workflow))
+
+
+def event_bytes(event: Event, run: str, workflow: Workflow) -> bytes:
+    """Return an event for an operator as JSON text."""
+    return _envelope(event, run, encode(_without_secrets(event.data, workflow)))
 
 
 def user_event_data(
     event: Event, run: str, workflow: Workflow, audience: Audience
 ) -> dict[str, Any] | None:
     """Return an event for an end user; None if it is not for them."""
+    found = user_event_bytes(event, run, workflow, audience)
+    return None if found is None else from_json(found)
+
+
+def user_event_bytes(
+    event: Event, run: str, workflow: Workflow, audience: Audience
+) -> bytes | None:
+    """Return an event for an end user as JSON text; None if it is not for them."""
     allowed = USER_FIELDS.get(KIND_NAMES[type(event.data)])
-    data = _for_user(event, workflow, audience) if allowed else None
+    is_hidden = not audience.takes_part and isinstance(event.data, _FOR_PARTICIPANTS)
+    # A reply that its automatic tool has still to accept.
+    is_hidden |= isinstance(event.data, ModelReplied | MessageSent) and event.data.held
+    data = _for_user(event, workflow, audience) if allowed and not is_hidden else None
     if allowed is None or data is None:
         return None
-    fields: dict[str, Any] = from_json(encode(_without_secrets(data, workflow)))
-    return _envelope(event, run, {name: value for name, value in fields.items() if name in allowed})
+    shown = _without_secrets(data, workflow)
+    names = [field.name for field in fields(shown) if field.name in allowed]
+    return _envelope(event, run, to_json({name: getattr(shown, name) for name in names}))
 
 
 def _for_user(event: Event, workflow: Workflow, audience: Audience) -> EventData | None:
@@ -113,8 +135,8 @@ def progress_data(progress: ToolProgress) -> dict[str, Any]:
     }
 
 
-def _envelope(event: Event, run: str, data: dict[str, Any]) -> dict[str, Any]:
-    return {
+def _envelope(event: Event, run: str, data: bytes) -> bytes:
+    head = {
         "v": VERSION,
         "seq": event.seq,
         "ts": event.at,
@@ -123,8 +145,8 @@ def _envelope(event: Event, run: str, data: dict[str, Any]) -> dict[str, Any]:
         "kind": KIND_NAMES[type(event.data)],
         "actor": event.actor,
         "cause": event.cause,
-        "data": data,
     }
+    return to_json(head)[:-1] + b',"data":' + data + b"}"
 
 
 def _without_secrets(data: EventData, workflow: Workflow) -> EventData:

@@ -1,4 +1,4 @@
-"""An index for collections of very many vectors. Needs usearch.
+"""An index for large collections. Needs usearch.
 
 It has the first rows of the mapped file, each by its place, in 8 bits a number; what it finds is
 compared again by the vectors themselves, and rows that came later are searched one by one. It is
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-# usearch shows the symbols of its libraries to all that is loaded after it, and onnxruntime, which
-# embeds queries, crashes if it finds them there. So it comes first, if it is installed.
+# usearch exposes the symbols of its libraries to modules loaded later, and onnxruntime, which
+# embeds queries, crashes if it finds them. So onnxruntime is loaded first, if installed.
 if find_spec("onnxruntime"):
     import_module("onnxruntime")
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from weft.adapters.collections.vectors import MappedVectors
     from weft.ports.retrieval import Vectors
 
-#: How well rows are connected, and how far it is looked around when one is added or looked for.
+#: Connections per row, and the breadth of the search when adding and finding rows.
 _CONNECTIVITY: Final = 16
 _ADD_EFFORT: Final = 128
 _SEARCH_EFFORT: Final = 256
 
-#: How many rows are compared again for each that is wanted.
+#: How many candidates are compared exactly per wanted row.
 _AGAIN: Final = 4
 
-#: The index is extended when so large a share of all rows is not in it.
+#: The share of rows outside of the index from which it is extended.
 _MOST_MISSING: Final = 0.1
 
 _MAGIC: Final = b"weftidx1"
@@ -44,7 +44,7 @@ _HEADER_BYTES: Final = 64
 
 
 class VectorIndex:
-    """Finds rows that are probably the nearest."""
+    """Finds the approximately nearest rows."""
 
     def __init__(self, index: Any) -> None:  # noqa: ANN401 - the library has few types
         self.index = index
@@ -53,9 +53,9 @@ class VectorIndex:
     def nearest(
         self, vector: "Vectors", count: int, vectors: "MappedVectors"
     ) -> "NDArray[np.int64]":
-        """Return the places of at least `count` rows that may be the nearest, if there are so many.
+        """Return at least `count` candidates for the nearest rows, if there are so many.
 
-        Rows whose passages are gone are left out, so more are asked for until there are enough.
+        Rows of removed passages are skipped, so the search widens until there are enough.
         """
         wanted = count * _AGAIN
         later = np.arange(self.rows, len(vectors))
@@ -69,7 +69,7 @@ class VectorIndex:
 
 
 def open_index(path: Path, vectors: "MappedVectors") -> VectorIndex | None:
-    """Read the index of these vectors; None if there is none that can be used."""
+    """Read the index of these vectors; None if it is missing or unusable."""
     try:
         raw = path.read_bytes()
     except OSError:
@@ -83,7 +83,7 @@ def open_index(path: Path, vectors: "MappedVectors") -> VectorIndex | None:
 
 
 def build_index(path: Path, vectors: "MappedVectors") -> bool:
-    """Make an index of the vectors, or extend the one there is; False if that is not needed."""
+    """Build or extend the index; False if that is not needed."""
     old = open_index(path, vectors)
     if old is not None and len(vectors) - old.rows <= _MOST_MISSING * len(vectors):
         return False

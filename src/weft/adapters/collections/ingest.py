@@ -1,4 +1,4 @@
-"""Files and folders put into a collection; what has not changed since is left alone."""
+"""Adds files and folders to a collection; unchanged files are skipped."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from weft.adapters.collections.collection import EmbeddedCollection
+from weft.adapters.collections.collection import SqlCollection
 from weft.adapters.collections.rows import Source, require_unicode
 from weft.adapters.collections.texts import (
     Chunking,
@@ -24,26 +24,26 @@ from weft.adapters.collections.texts import (
 from weft.errors import RetrievalError
 from weft.findings import Json
 
-#: Sources are written when they have so many passages in all: a process that is killed loses no
-#: more than these, and has them again when it is repeated.
+#: Sources are written in batches of this many passages: a killed process loses at most one
+#: batch, which is added again by the next attempt.
 WRITTEN_AT_ONCE: Final = 64
 
 _MOST_BYTES: Final = 200 * 1024 * 1024
 
-#: Changes when the same file would be read or cut in another way.
+#: The version of reading and splitting; part of every digest.
 _VERSION: Final = 1
 
-#: What digests begin with: only what came from a file can be gone from a folder.
+#: The prefixes of digests: only sources from files can disappear from a folder.
 _FILE: Final = "file:"
 _TEXT: Final = "text:"
 
-#: What Weft says of every source; nobody else may.
+#: Metadata keys that are reserved for Weft.
 _OWN_KEYS: Final = frozenset({"source", "kind", "start", "end", "line", "page"})
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far it has come: files, passages, and the share of all bytes."""
+    """Progress: files, passages, and the share of all bytes."""
 
     files: int
     of_files: int
@@ -53,25 +53,25 @@ class Progress:
 
 @dataclass(slots=True)
 class Ingested:
-    """What was done: how many sources were there already, were read, and were dropped."""
+    """The result: numbers of unchanged, read and removed sources."""
 
     added: int = 0
     changed: int = 0
     unchanged: int = 0
     removed: int = 0
     passages: int = 0
-    #: Files that could not be read, and why; and endings of files that nobody can read here.
+    #: Unreadable files with the reason, and suffixes of unsupported files.
     failed: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     ignored: dict[str, int] = field(default_factory=dict[str, int])
     #: Files without any text, and folders without any file.
     empty: list[str] = field(default_factory=list[str])
-    #: Passages that had no vector of the current model and have one now.
+    #: The number of passages that got a vector of the current model.
     embedded: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file, what it is called in citations, and what kind of text it has."""
+    """A file, its name in citations, and its kind of text."""
 
     path: Path
     source: str
@@ -79,11 +79,11 @@ class SourceFile:
 
 
 class Ingestion:
-    """Puts sources into one collection."""
+    """Adds sources to one collection."""
 
     def __init__(
         self,
-        collection: EmbeddedCollection,
+        collection: SqlCollection,
         *,
         metadata: Mapping[str, Json] | None = None,
         chunking: Chunking | None = None,
@@ -96,23 +96,23 @@ class Ingestion:
         self._on_progress = on_progress
         self._files = self._all_files = 0
         self._bytes = self._all_bytes = 0
-        #: Sources to be written, how many bytes they have, and how many passages are embedded.
+        #: Sources to write, their bytes, and the number of embedded passages.
         self._waiting: list[Source] = []
         self._waiting_bytes = self._waiting_done = 0
         _require_metadata(self._metadata)
 
     async def files(self, paths: Sequence[Path], root: Path) -> Ingested:
-        """Put files, and all files in folders; what is gone from a folder is removed."""
+        """Add files and folders; sources that no longer exist in a folder are removed."""
         known = await self._collection.sources()
-        # What is named twice, or in a folder as well, is read once.
+        # A file that is named twice, or also in a folder, is read once.
         files = list(
             {file.source: file for path in paths for file in self._find_files(path, root)}.values()
         )
         if paths and not files and not known:
             kinds = "text, Markdown, HTML, PDF and DOCX"
             empty = "".join(f": {folder} is empty" for folder in self.done.empty[:1])
-            told = f"there is no file that can be read{empty}"
-            raise RetrievalError(told, hint=f"name files of {kinds}")
+            message = f"no readable file found{empty}"
+            raise RetrievalError(message, hint=f"supported files: {kinds}")
         self._all_files = len(files)
         self._all_bytes = sum(map(_size, files))
         for file in files:
@@ -129,7 +129,7 @@ class Ingestion:
         return await self._finish()
 
     async def texts(self, texts: Mapping[str, str]) -> Ingested:
-        """Put texts, by what each is called."""
+        """Add texts by name."""
         known = await self._collection.sources()
         self._all_files = len(texts)
         self._all_bytes = sum(map(len, texts.values()))
@@ -150,7 +150,7 @@ class Ingestion:
 
     def _find_files(self, path: Path, root: Path) -> Iterator[SourceFile]:
         if not path.is_dir():
-            # A file that is named is read, whatever its ending is.
+            # A named file is read whatever its suffix is.
             yield SourceFile(path, source_name(path, root), kind_of(path.suffix) or "text")
             return
         inside = sorted(_files(path))
@@ -166,7 +166,7 @@ class Ingestion:
 
     async def _file(self, file: SourceFile, known: str | None) -> None:
         try:
-            # In a thread: whatever else goes on here is not to wait for a large file.
+            # In a thread, so that a large file does not block the event loop.
             new = await asyncio.to_thread(self._read, file, known)
         except (OSError, Unreadable) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
@@ -176,7 +176,7 @@ class Ingestion:
             await self._put(new, known, _size(file))
 
     def _read(self, file: SourceFile, known: str | None) -> Source | None:
-        """Return a file as it is to be written; None if it is there already."""
+        """Return a file as a source; None if it is unchanged."""
         if _size(file) > _MOST_BYTES:
             raise Unreadable(f"it is larger than {_MOST_BYTES // 1024 // 1024} MiB")
         raw = file.path.read_bytes()
@@ -190,7 +190,7 @@ class Ingestion:
         return Source(source, digest, {**self._metadata, "kind": kind, "source": source}, found)
 
     async def _put(self, new: Source | None, known: str | None, size: int) -> None:
-        """Let a source be written with the next ones, unless it is there already."""
+        """Add a source to the next batch, unless it is unchanged."""
         if new is None:
             self.done.unchanged += 1
             self._count_file(size)
@@ -215,7 +215,7 @@ class Ingestion:
         self._report()
 
     def _digest(self, raw: bytes) -> str:
-        """Return a text that changes with anything that makes other passages."""
+        """Return a digest of everything that determines the passages."""
         how = [_VERSION, self._chunking.size, self._chunking.overlap, self._metadata]
         made = blake2b(json.dumps(how, sort_keys=True).encode(), digest_size=16)
         made.update(raw)
@@ -243,14 +243,14 @@ class Ingestion:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield all files in a folder, and in those inside, that are not hidden."""
+    """Yield all files in a folder and its subfolders that are not hidden."""
 
     def refuse(error: OSError) -> None:
-        # As if it were empty, its sources would be dropped.
+        # Otherwise it would count as empty, and its sources would be removed.
         why = error.strerror or type(error).__name__
         raise RetrievalError(
             f"the folder {error.filename} cannot be read: {why}",
-            hint="let it be read, or name the files and folders that are to be added",
+            hint="change its permissions, or name the files and folders to add",
         ) from error
 
     for place, folders, names in os.walk(folder, onerror=refuse):
@@ -260,7 +260,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _is_readable_file(path: Path) -> bool:
-    """Tell whether it is a file. Of what cannot be looked at, reading it will tell why."""
+    """Return whether a path is a file, or cannot be examined: then reading it reports why."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except FileNotFoundError:  # a link to nothing
@@ -270,7 +270,7 @@ def _is_readable_file(path: Path) -> bool:
 
 
 def _missing_sources(sources: Sequence[str], paths: Sequence[Path], root: Path) -> list[str]:
-    """Return the sources that were in the folders and are not there any more."""
+    """Return the sources that have disappeared from the folders."""
     folders = [path.resolve() for path in paths if path.is_dir()]
     files = {source: root.resolve() / source for source in sources}
     return [
@@ -283,16 +283,16 @@ def _missing_sources(sources: Sequence[str], paths: Sequence[Path], root: Path) 
 def _size(file: SourceFile) -> int:
     try:
         return file.path.stat().st_size
-    except OSError:  # it may be gone since it was found, which reading it will tell
+    except OSError:  # it may be gone by now, which reading it reports
         return 0
 
 
 def source_name(path: Path, root: Path) -> str:
-    """Return what a file is called in citations: its path in the workspace, if it is in there."""
+    """Return the name of a file in citations: its path in the workspace, if it is inside."""
     whole = path.resolve()
     inside = root.resolve()
     name = str(whole.relative_to(inside)) if whole.is_relative_to(inside) else str(whole)
-    # Names of files may be no Unicode on some systems, and are then shown as well as they can be.
+    # File names may be invalid Unicode on some systems; invalid characters are replaced.
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -301,6 +301,6 @@ def _require_metadata(metadata: Mapping[str, Json]) -> None:
         if key in _OWN_KEYS or not key.isidentifier():
             own = ", ".join(sorted(_OWN_KEYS))
             raise RetrievalError(
-                f'"{key}" cannot be a key of metadata',
-                hint=f"take a word of letters, digits and _, other than {own}",
+                f'invalid metadata key "{key}"',
+                hint=f"use a word of letters, digits and _, other than {own}",
             )

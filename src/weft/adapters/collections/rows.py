@@ -1,34 +1,125 @@
-"""Rows of a collection's database, and the search by keywords.
+"""Collections as rows: each function is a transaction, for any SQL database.
 
-The relevance of a passage in a search by keywords is the share of the query's words in it, where
-rare words count more than common ones: 1 means all of them.
+A change of a collection begins with `begin_change`, which locks it: processes change it in turn,
+and ids of passages grow in the order in which they become visible.
 """
 
 import json
-import math
-import re
-import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from secrets import token_hex
-from typing import Final, cast
+from typing import Final, NamedTuple
 
 from pydantic_core import from_json
 
+from weft.adapters.collections.filters import labels, require_filters
 from weft.adapters.collections.texts import Passage
+from weft.adapters.sql.statements import Statement, Transaction
 from weft.errors import RetrievalError
 from weft.findings import Json
 from weft.ports.retrieval import RetrievalResult
 
-#: A part of a query that picks sources, and its values.
-Condition = tuple[str, list[str]]
+#: The longest name a collection may have.
+MOST_NAME: Final = 100
 
-_MOST_VALUES: Final = 500
+#: PostgreSQL has no character 0 in texts, and the others separate rows; offsets stay the same.
+_UNSTORABLE: Final = str.maketrans(dict.fromkeys("\x00\x1e\x1f", "\ufffd"))
+
+_ABOUT: Final = Statement(
+    """
+    SELECT c.id, c.generation, c.embedder, c.epoch, c.dimensions, c.passages, NOT EXISTS (
+        SELECT 1 FROM passages p WHERE p.app = c.app AND p.collection = c.id AND p.vector IS NULL
+    ) FROM collections c WHERE c.app = $1 AND c.name = $2
+    """
+)
+_CREATE: Final = Statement(
+    """
+    INSERT INTO collections (app, name, generation, embedder, epoch, dimensions, passages)
+    VALUES ($1, $2, 0, '', '', 0, 0) ON CONFLICT (app, name) DO NOTHING
+    """
+)
+_BEGIN_CHANGE: Final = Statement(
+    "UPDATE collections SET generation = generation + 1 WHERE app = $1 AND name = $2"
+)
+_DESCRIBE: Final = Statement(
+    "UPDATE collections SET embedder = $3, epoch = $4, dimensions = $5 WHERE app = $1 AND id = $2"
+)
+_COUNT_PASSAGES: Final = Statement(
+    "UPDATE collections SET passages = passages + $3 WHERE app = $1 AND id = $2"
+)
+_DROP_VECTORS: Final = Statement(
+    "UPDATE passages SET vector = NULL WHERE app = $1 AND collection = $2 AND vector IS NOT NULL"
+)
+_SOURCES: Final = Statement("SELECT source, digest FROM sources WHERE app = $1 AND collection = $2")
+_FIND_SOURCES: Final = Statement(
+    "SELECT id FROM sources WHERE {keys}", "app collection:number source"
+)
+_PUT_SOURCES: Final = Statement(
+    "INSERT INTO sources (app, collection, source, digest, metadata) {rows} RETURNING id, source",
+    "app collection:number source digest metadata",
+)
+_PUT_LABELS: Final = Statement(
+    "INSERT INTO source_labels (app, collection, key, value, source) {rows}",
+    "app collection:number key value source:number",
+)
+_PUT_PASSAGES: Final = Statement(
+    """
+    {x} INSERT INTO passages (app, collection, source, place, content, vector{words_name})
+    SELECT $1, $2, x.source, x.place, x.content, x.vector{words_value} FROM x
+    ORDER BY x.number RETURNING id
+    """,
+    "number:number source:number place content vector:bytes plain",
+)
+_DELETE: Final = tuple(
+    Statement(f"DELETE FROM {table} WHERE {{keys}}", f"app {key}:number")  # noqa: S608 - ours
+    for table, key in (("source_labels", "source"), ("sources", "id"))
+)
+_DELETE_PASSAGES: Final = Statement(
+    "DELETE FROM passages WHERE {keys} RETURNING id", "app source:number"
+)
+_DELETE_ALL: Final = tuple(
+    Statement(f"DELETE FROM {table} WHERE app = $1 AND {key} = $2")  # noqa: S608 - ours
+    for table, key in (
+        ("source_labels", "collection"),
+        ("passages", "collection"),
+        ("sources", "collection"),
+        ("collections", "id"),
+    )
+)
+_PUT_VECTOR: Final = Statement(
+    "UPDATE passages SET vector = $3 WHERE app = $1 AND id = $2 AND vector IS NULL RETURNING source"
+)
+_WITHOUT_VECTORS: Final = Statement(
+    """
+    SELECT id, content FROM passages WHERE app = $1 AND collection = $2 AND vector IS NULL
+    ORDER BY id LIMIT $3
+    """
+)
+_READ: Final = Statement(
+    """
+    {x} SELECT p.id, p.content, p.place, s.source, s.metadata FROM x
+    {join} passages p ON p.app = $1 AND p.id = x.id
+    {join} sources s ON s.app = p.app AND s.id = p.source
+    """,
+    "id:number",
+)
+_HAS_KEY: Final = Statement(
+    "SELECT 1 FROM source_labels WHERE app = $1 AND collection = $2 AND key = $3 LIMIT 1"
+)
+_KEYS: Final = Statement(
+    "SELECT DISTINCT key FROM source_labels WHERE app = $1 AND collection = $2 ORDER BY key"
+)
+_COUNTS: Final = Statement(
+    """
+    SELECT (SELECT count(*) FROM sources WHERE app = $1 AND collection = $2),
+    (SELECT count(*) FROM passages WHERE app = $1 AND collection = $2 AND vector IS NULL)
+    """
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A source as it is written: its passages, and the vector of each unless there are none."""
+    """A source to write, with its passages."""
 
     source: str
     digest: str
@@ -38,121 +129,187 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a collection says of itself; without an embedder it has no vectors."""
+    """The properties of a collection; without an embedder it has no vectors."""
 
+    app: str
+    id: int
     generation: int
-    embedder: str | None
-    #: Changes whenever the numbers of rows in the mapped file mean something else.
+    embedder: str
+    #: Changes when the rows of the mapped file are renumbered.
     epoch: str
+    #: The number of dimensions of the vectors; 0 if there are none.
+    dimensions: int
+    passages: int
+    #: Whether no passage is without a vector.
+    is_complete: bool
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """The tenant and the id."""
+        return self.app, self.id
 
 
-def read_about(connection: sqlite3.Connection) -> About:
-    kept = dict(connection.execute("SELECT key, value FROM about"))
-    return About(kept["generation"], kept.get("embedder"), kept.get("epoch", ""))
+class SearchQuery(NamedTuple):
+    """What a search is for."""
+
+    query: str
+    top_k: int
+    min_relevance: float
+    filters: Mapping[str, Json]
 
 
-def begin_vectors(connection: sqlite3.Connection, embedder: str) -> None:
-    """Drop all vectors and expect those of another model."""
-    connection.execute("DELETE FROM vectors")
-    kept = [("embedder", embedder), ("epoch", token_hex(8))]
-    connection.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", kept)
-    _count_change(connection)
+#: The id of a passage, the id of its source, and its vector.
+NewVector = tuple[int, int, bytes]
 
 
-def renew_epoch(connection: sqlite3.Connection) -> str:
-    """Say that the rows of the mapped file are about to be others."""
-    epoch = token_hex(8)
-    connection.execute("INSERT OR REPLACE INTO about VALUES ('epoch', ?)", (epoch,))
-    return epoch
+def require_name(name: str) -> None:
+    """Refuse an invalid name of a collection."""
+    if not name.strip() or len(name) > MOST_NAME or not name.isprintable():
+        raise RetrievalError(
+            f"{name[:MOST_NAME]!r} cannot be the name of a collection",
+            hint=f"use up to {MOST_NAME} printable characters, such as ResearchLibrary",
+        )
 
 
-def known_sources(connection: sqlite3.Connection) -> dict[str, str]:
+class UnknownCollectionError(RetrievalError):
+    """A tenant has no collection of this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f'there is no collection "{name}"',
+            hint=f"create it: weft collection add {name} FILE...",
+        )
+
+
+def require_unicode(text: str, what: str) -> None:
+    """Refuse text that cannot be encoded as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise RetrievalError(f"{what} is not valid Unicode text", hint="use Unicode") from error
+
+
+def read_about(app: str, name: str) -> Transaction[About]:
+    """Return the properties of a collection; raises RetrievalError if there is none."""
+    rows = yield _ABOUT((), app, name)
+    if not rows:
+        raise UnknownCollectionError(name)
+    return About(app, *rows[0])
+
+
+def begin_change(app: str, name: str, *, creates: bool = False) -> Transaction[About]:
+    """Lock a collection until the end of the transaction; return its properties."""
+    if creates:
+        yield [_CREATE((), app, name)]
+    yield [_BEGIN_CHANGE((), app, name)]
+    return (yield from read_about(app, name))
+
+
+def describe(about: About) -> Transaction[About]:
+    """Store the model, the epoch and the dimensions of the vectors."""
+    yield [_DESCRIBE((), *about.key, about.embedder, about.epoch, about.dimensions)]
+    return about
+
+
+def begin_vectors(about: About, embedder: str) -> Transaction[About]:
+    """Delete all vectors, and set the model of the next ones."""
+    yield [_DROP_VECTORS((), *about.key)]
+    return (
+        yield from describe(replace(about, embedder=embedder, epoch=token_hex(8), dimensions=0))
+    )
+
+
+def renew_epoch(about: About) -> Transaction[About]:
+    """Start a new epoch: the rows of the mapped file will be renumbered."""
+    return (yield from describe(replace(about, epoch=token_hex(8))))
+
+
+def known_sources(about: About) -> Transaction[dict[str, str]]:
     """Return the digest of every source."""
-    return dict(connection.execute("SELECT source, digest FROM sources"))
+    rows = yield _SOURCES((), *about.key)
+    return dict(rows)
 
 
 def put_sources(
-    connection: sqlite3.Connection, sources: Sequence[Source], vectors: Sequence[bytes] | None
-) -> None:
-    """Write sources in place of what they were before; vectors are in the order of passages."""
-    left = iter(vectors or ())
-    for source in sources:
-        _delete(connection, [source.source])
-        metadata = json.dumps(source.metadata, ensure_ascii=False)
-        id_ = connection.execute(
-            "INSERT INTO sources (source, digest, metadata) VALUES (?, ?, ?)",
-            (source.source, source.digest, metadata),
-        ).lastrowid
-        connection.executemany(
-            "INSERT OR IGNORE INTO labels VALUES (?, ?, ?)",
-            [(*label, id_) for label in labels(source.metadata)],
-        )
-        for passage in source.passages:
-            made = connection.execute(
-                "INSERT INTO passages (source, place, content) VALUES (?, ?, ?)",
-                (id_, json.dumps(passage.place), passage.content),
-            ).lastrowid
-            if vectors is not None:
-                put_vector(connection, cast("int", made), next(left))
-    _count_change(connection)
-
-
-def put_vector(connection: sqlite3.Connection, passage: int, vector: bytes) -> None:
-    """Keep the vector of a passage, unless the passage is gone by now."""
-    connection.execute(
-        "INSERT OR IGNORE INTO vectors (passage, vector) SELECT id, ? FROM passages WHERE id = ?",
-        (vector, passage),
+    about: About, sources: Sequence[Source], words: Sequence[str], vectors: Sequence[bytes] | None
+) -> Transaction[list[NewVector]]:
+    """Write or replace sources; words and vectors are in the order of passages."""
+    yield from delete_sources(about, [source.source for source in sources])
+    app, collection = about.key
+    rows = yield _PUT_SOURCES(
+        [(app, collection, each.source, each.digest, json.dumps(each.metadata)) for each in sources]
     )
+    ids = {source: id_ for id_, source in rows}
+    named = [
+        (app, collection, *label, ids[each.source])
+        for each in sources
+        for label in dict.fromkeys(labels(each.metadata))
+    ]
+    yield [_PUT_LABELS(named)]
+    passages = [(ids[each.source], passage) for each in sources for passage in each.passages]
+    given = vectors or [None] * len(passages)
+    new = [
+        (
+            number,
+            source,
+            json.dumps(passage.place),
+            passage.content.translate(_UNSTORABLE),
+            vector,
+            plain,
+        )
+        for number, ((source, passage), vector, plain) in enumerate(
+            zip(passages, given, words, strict=True)
+        )
+    ]
+    if not new:
+        return []
+    made = yield _PUT_PASSAGES(new, app, collection)
+    yield [_COUNT_PASSAGES((), app, collection, len(new))]
+    return [
+        (id_, source, vector)
+        for (id_,), (source, _), vector in zip(sorted(made), passages, given, strict=True)
+        if vector is not None
+    ]
 
 
-def put_vectors(connection: sqlite3.Connection, vectors: Iterable[tuple[int, bytes]]) -> None:
+def put_vectors(about: About, vectors: Sequence[tuple[int, bytes]]) -> Transaction[list[NewVector]]:
+    """Store the vectors of passages, unless a passage was removed meanwhile."""
+    new: list[NewVector] = []
     for passage, vector in vectors:
-        put_vector(connection, passage, vector)
-    _count_change(connection)
+        rows = yield _PUT_VECTOR((), about.app, passage, vector)
+        new += [(passage, source, vector) for (source,) in rows]
+    return new
 
 
-def vector_size(connection: sqlite3.Connection) -> int:
-    """Return how many numbers a vector has; 0 if there is none."""
-    found = connection.execute("SELECT length(vector) / 4 FROM vectors LIMIT 1").fetchone()
-    return found[0] if found else 0
+def without_vectors(about: About, limit: int) -> Transaction[list[tuple[int, str]]]:
+    """Return the ids and texts of passages without a vector."""
+    rows = yield _WITHOUT_VECTORS((), *about.key, limit)
+    return [(id_, content) for id_, content in rows]
 
 
-def without_vectors(connection: sqlite3.Connection, limit: int) -> list[tuple[int, str]]:
-    """Return passages that have no vector, and their texts."""
-    return connection.execute(
-        "SELECT id, content FROM passages WHERE id NOT IN (SELECT passage FROM vectors) LIMIT ?",
-        (limit,),
-    ).fetchall()
+def delete_sources(about: About, sources: Sequence[str]) -> Transaction[None]:
+    """Delete sources with their passages."""
+    rows = yield _FIND_SOURCES([(*about.key, source) for source in sources])
+    keys = [(about.app, id_) for (id_,) in rows]
+    if keys:
+        gone = yield _DELETE_PASSAGES(keys)
+        yield [delete(keys) for delete in _DELETE]
+        yield [_COUNT_PASSAGES((), *about.key, -len(gone))]
 
 
-def delete_sources(connection: sqlite3.Connection, sources: Sequence[str]) -> None:
-    _delete(connection, sources)
-    _count_change(connection)
-
-
-def _delete(connection: sqlite3.Connection, sources: Iterable[str]) -> None:
-    for source in sources:
-        row = connection.execute("SELECT id FROM sources WHERE source = ?", (source,)).fetchone()
-        if row is not None:
-            connection.execute("DELETE FROM passages WHERE source = ?", row)
-            connection.execute("DELETE FROM labels WHERE source = ?", row)
-            connection.execute("DELETE FROM sources WHERE id = ?", row)
-
-
-def _count_change(connection: sqlite3.Connection) -> None:
-    connection.execute("UPDATE about SET value = value + 1 WHERE key = 'generation'")
+def delete_collection(about: About) -> Transaction[None]:
+    """Delete everything in a collection, and the collection."""
+    for delete in _DELETE_ALL:
+        yield [delete((), *about.key)]
 
 
 def read_passages(
-    connection: sqlite3.Connection, scored: Sequence[tuple[int, float]]
-) -> list[RetrievalResult]:
-    """Return passages with their scores, in the order given; what is gone by now is left out."""
-    marks = ", ".join("?" * len(scored))
-    rows = connection.execute(
-        "SELECT passages.id, content, place, source.source, metadata FROM passages "  # noqa: S608 - question marks
-        f"JOIN sources AS source ON source.id = passages.source WHERE passages.id IN ({marks})",
-        [passage for passage, _ in scored],
-    )
+    about: About, scored: Sequence[tuple[int, float]]
+) -> Transaction[list[RetrievalResult]]:
+    """Return passages with their scores, in the given order; removed ones are left out."""
+    if not scored:
+        return []
+    rows = yield _READ([(passage,) for passage, _ in scored], about.app)
     found = {id_: rest for id_, *rest in rows}
     return [_result(found[passage], score) for passage, score in scored if passage in found]
 
@@ -162,161 +319,24 @@ def _result(row: list[str], score: float) -> RetrievalResult:
     return RetrievalResult(content, score, source, {**from_json(metadata), **from_json(place)})
 
 
-def known_keys(connection: sqlite3.Connection) -> list[str]:
-    """Return by which keys passages can be filtered."""
-    return [key for (key,) in connection.execute("SELECT DISTINCT key FROM labels ORDER BY key")]
+def check_filters(about: About, filters: Mapping[str, Json], name: str) -> Transaction[None]:
+    """Refuse filters with unknown keys or invalid values."""
+    known: list[str] = []
+    for key in filters:
+        rows = yield _HAS_KEY((), *about.key, key)
+        known += [key] * len(rows)
+    if len(known) < len(filters):
+        known = yield from known_keys(about)
+    require_filters(filters, known, name)
 
 
-def require_unicode(text: str, what: str) -> None:
-    """Refuse text with halves of characters: no file can have it."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise RetrievalError(f"{what} has characters that are none", hint="use Unicode") from error
+def known_keys(about: About) -> Transaction[list[str]]:
+    """Return the metadata keys for filters."""
+    rows = yield _KEYS((), *about.key)
+    return [key for (key,) in rows]
 
 
-def require_filters(filters: Mapping[str, Json], known: Sequence[str], name: str) -> None:
-    """Refuse filters by keys that no passage has, and by values that cannot be compared."""
-    for key, value in filters.items():
-        if key not in known:
-            keys = f"available: {', '.join(known)}" if known else "it is empty"
-            raise RetrievalError(f'no passage of {name} has the key "{key}"', hint=keys)
-        values = cast("list[Json]", value) if isinstance(value, list) else [value]
-        if len(values) > _MOST_VALUES or not all(_is_plain(value) for value in values):
-            raise RetrievalError(
-                f'the filter "{key}" is no value that can be compared',
-                hint=f"give a text, a number, true, false, null, or up to {_MOST_VALUES} of these",
-            )
-
-
-def filter_conditions(filters: Mapping[str, Json]) -> list[Condition]:
-    """Return one condition on labels for each filter; sources must fit all of them."""
-    found: list[Condition] = []
-    for key, value in filters.items():
-        values = cast("list[Json]", value) if isinstance(value, list) else [value]
-        texts = sorted({text for value in values for text in _stored_forms(value)})
-        marks = ", ".join("?" * len(texts))
-        sql = f"SELECT source FROM labels WHERE key = ? AND value IN ({marks})"  # noqa: S608 - question marks
-        found.append((sql, [key, *texts]))
-    return found
-
-
-def labels(metadata: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
-    """Yield what passages can be filtered by; of a list, each of its items counts."""
-    for key, value in metadata.items():
-        for item in cast("list[Json]", value) if isinstance(value, list) else [value]:
-            yield key, value_text(item)
-
-
-def _stored_forms(value: Json) -> Iterator[str]:
-    """Yield how a value may have been stored: a text that spells a number, true or false is it too.
-
-    Who gives metadata on a command line, in JSON or in Python means the same by "2026" and 2026.
-    """
-    yield value_text(value)
-    if isinstance(value, str):
-        try:
-            spelt = json.loads(value, parse_constant=_refuse_constant)
-        except (ValueError, RecursionError):
-            return
-        if isinstance(spelt, int | float):
-            yield value_text(spelt)
-    elif value is not None:
-        yield value_text(value_text(value))
-
-
-def _refuse_constant(name: str) -> Json:
-    raise ValueError(name)
-
-
-def value_text(value: Json) -> str:
-    """Return a value as it is compared with another one."""
-    # A whole number is the same number with a point: 1.0 is 1 for JSON and for Python.
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
-
-
-def _is_plain(value: Json) -> bool:
-    return value is None or isinstance(value, str | int | float | bool)
-
-
-#: More words of a query are not looked at.
-MOST_TERMS: Final = 32
-
-#: Words that say nothing about what is looked for, unless there are no others.
-_STOP_WORDS: Final = (
-    "a an and are as at be but by can could did do does for from had has have how i if in into is "
-    "it its may me my no not of on or our should so than that the their them then there these they "
-    "this to us was we were what when where which who why will with would you your"
-)
-
-
-def terms_of(query: str) -> list[str]:
-    """Return the words of a query that are looked for, each as the index is asked for it.
-
-    >>> terms_of("How do bees dance?")
-    ['"bees"', '"dance"']
-    """
-    words = list(dict.fromkeys(re.findall(r"\w+", query.lower())))
-    common = _STOP_WORDS.split()
-    telling = [word for word in words if word not in common] or words
-    return [f'"{word}"' for word in telling[:MOST_TERMS]]
-
-
-def keyword_search(
-    connection: sqlite3.Connection,
-    query: str,
-    *,
-    top_k: int,
-    min_relevance: float,
-    filters: Mapping[str, Json],
-) -> list[tuple[int, float]]:
-    """Return passages and how relevant they are, the best first."""
-    terms = terms_of(query)
-    if not terms:
-        return []
-    conditions = filter_conditions(filters)
-    fitting = "".join(f" AND passages.source IN ({sql})" for sql, _ in conditions)
-    rows = connection.execute(
-        "SELECT words.rowid FROM words JOIN passages ON passages.id = words.rowid "  # noqa: S608 - question marks
-        f"WHERE words MATCH ?{fitting} ORDER BY words.rank LIMIT ?",
-        [
-            " OR ".join(terms),
-            *(value for _, values in conditions for value in values),
-            top_k * 4 + 50,
-        ],
-    )
-    found = [id_ for (id_,) in rows]
-    shares = _term_shares(connection, terms, found)
-    relevant = [(passage, shares[passage]) for passage in found if shares[passage] >= min_relevance]
-    return sorted(relevant, key=lambda scored: -scored[1])[:top_k]
-
-
-def _term_shares(
-    connection: sqlite3.Connection, terms: Sequence[str], ids: Sequence[int]
-) -> dict[int, float]:
-    """Return which share of the terms each passage has, by weight."""
-    total = connection.execute("SELECT count(*) FROM passages").fetchone()[0]
-    marks = ", ".join("?" * len(ids))
-    among = f"SELECT rowid FROM words WHERE words MATCH ? AND rowid IN ({marks})"  # noqa: S608 - question marks
-    shares = dict.fromkeys(ids, 0.0)
-    whole = 0.0
-    for term in terms:
-        # A word that is nowhere counts as the rarest that is somewhere, and not more.
-        weight = rarity(max(1, count_of(connection, term)), total)
-        whole += weight
-        for (id_,) in connection.execute(among, (term, *ids)):
-            shares[id_] += weight
-    return {id_: min(1.0, share / whole) for id_, share in shares.items()}
-
-
-def count_of(connection: sqlite3.Connection, term: str) -> int:
-    """Return how many passages have a term."""
-    sql = "SELECT count(*) FROM words WHERE words MATCH ?"
-    return connection.execute(sql, (term,)).fetchone()[0]
-
-
-def rarity(having: int, total: int) -> float:
-    """Return the weight of a term, as BM25 has it but never below zero."""
-    return math.log(1 + (total - having + 0.5) / (having + 0.5))
+def count_rows(about: About) -> Transaction[tuple[int, int]]:
+    """Return the numbers of sources and of passages without a vector."""
+    [(sources, missing)] = yield _COUNTS((), *about.key)
+    return sources, missing

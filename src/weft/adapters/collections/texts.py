@@ -1,6 +1,7 @@
-"""Texts of files, and the passages they are cut into."""
+"""Texts of files, and how they are split into passages."""
 
 import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,10 +13,10 @@ from typing import Any, Final
 from weft.errors import RetrievalError
 from weft.findings import Json
 
-#: Where a passage ends best: after a paragraph, a line, a sentence, a word.
+#: The preferred ends of passages: a paragraph, a line, a sentence, a word.
 _BREAKS: Final = ("\n\n", "\n", ". ", " ")
 
-#: About as much as an embedding model takes in at once, and a sentence or two of it.
+#: About the input length of an embedding model, and one or two sentences of overlap.
 SIZE: Final = 1000
 OVERLAP: Final = 150
 
@@ -24,27 +25,27 @@ _MOST_SIZE: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Chunking:
-    """How long passages are, and how much of one is in the next as well, in characters."""
+    """The length of passages and their overlap, in characters."""
 
     size: int = SIZE
     overlap: int = OVERLAP
 
     def __post_init__(self) -> None:
-        """Refuse what would never come to an end."""
+        """Refuse sizes that are too small, too large, or would never end."""
         if not 50 <= self.size <= _MOST_SIZE:
             raise RetrievalError(
-                f"a passage cannot have {self.size} characters", hint="take 50 to 20000"
+                f"a passage cannot have {self.size} characters", hint="use 50 to 20000"
             )
         if not 0 <= self.overlap <= self.size // 2:
             raise RetrievalError(
                 f"passages cannot overlap by {self.overlap} characters",
-                hint=f"take 0 to {self.size // 2}, half of a passage",
+                hint=f"use 0 to {self.size // 2}, half of a passage",
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What was read from a source; `pages` are where its pages begin, if it has pages."""
+    """The text of a source; `pages` are the offsets of its pages, if it has pages."""
 
     content: str
     pages: tuple[int, ...] = ()
@@ -52,16 +53,16 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A part of a text, and where it is: `start` and `end`, and its line or page."""
+    """A part of a text with its place: `start` and `end`, and its line or page."""
 
     content: str
     place: dict[str, Json]
 
 
 def passages(text: Text, chunking: Chunking) -> list[Passage]:
-    """Cut a text into passages; there is none where the text is empty.
+    """Split a text into passages; an empty text has none.
 
-    >>> [it.content for it in passages(Text("Bees dance. " * 8), Chunking(50, 10))][-1]
+    >>> [passage.content for passage in passages(Text("Bees dance. " * 8), Chunking(50, 10))][-1]
     'dance. Bees dance. Bees dance. Bees dance.'
     """
     lines = [0, *(line_end.end() for line_end in re.finditer("\n", text.content))]
@@ -77,7 +78,7 @@ def passages(text: Text, chunking: Chunking) -> list[Passage]:
 
 
 def _spans(text: str, chunking: Chunking) -> Iterator[tuple[int, int]]:
-    """Yield where passages begin and end, without the white space around them."""
+    """Yield the start and end of each passage, without surrounding white space."""
     last = len(text.rstrip())
     start = _past_space(text, 0)
     while start < last:
@@ -89,7 +90,7 @@ def _spans(text: str, chunking: Chunking) -> Iterator[tuple[int, int]]:
 
 
 def _end(text: str, start: int, size: int) -> int:
-    """Return where a passage ends: at the best break in its second half."""
+    """Return the end of a passage: the best break in its second half."""
     most = start + size
     if most >= len(text):
         return len(text)
@@ -101,7 +102,7 @@ def _end(text: str, start: int, size: int) -> int:
 
 
 def _next_word(text: str, at: int, end: int) -> int:
-    """Return where the first whole word begins from a place on; there may be none before `end`."""
+    """Return the start of the first whole word from an offset on, at most `end`."""
     while at < end and not text[at - 1].isspace():
         at += 1
     return at
@@ -113,16 +114,16 @@ def _past_space(text: str, at: int) -> int:
     return at
 
 
-# What pypdf warns of would be printed on a terminal otherwise; what fails is told all the same.
+# Warnings of pypdf would be printed to the terminal; failures are reported anyway.
 getLogger("pypdf").addHandler(NullHandler())
 
 
 class Unreadable(Exception):
-    """A file has no text that can be read; the text says why, and what to do."""
+    """A file without readable text; the message has the reason and the remedy."""
 
 
 def kind_of(suffix: str) -> str | None:
-    """Return what kind of text files with an ending have; None if they are not known."""
+    """Return the kind of text of a file suffix; None if it is unsupported."""
     return _KINDS.get(suffix.lower())
 
 
@@ -150,7 +151,7 @@ def _html(raw: bytes) -> Text:
     return Text("\n".join(line for line in lines if line))
 
 
-#: Elements whose text nobody reads, and those that begin a line.
+#: Elements without visible text, and elements that start a line.
 _UNSEEN: Final = frozenset({"script", "style", "template", "noscript", "svg"})
 _BLOCKS: Final = (
     "address article aside blockquote body br dd details div dl dt figcaption figure footer "
@@ -160,7 +161,7 @@ _BLOCKS: Final = (
 
 
 class _Page(HTMLParser):
-    """Gathers the text of a page."""
+    """Collects the text of a page."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -180,7 +181,7 @@ class _Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if not self._unseen:
-            # Lines of the file mean nothing; only elements begin one.
+            # Line breaks of the file mean nothing; only elements start lines.
             self.parts.append(data.replace("\n", " "))
 
 
@@ -191,7 +192,7 @@ def _pdf(raw: bytes) -> Text:
         raise Unreadable(_needs("pdf")) from error
     try:
         pages = [page.extract_text() for page in pypdf.PdfReader(BytesIO(raw)).pages]
-    except Exception as error:  # whatever is wrong with a file, it is the file
+    except Exception as error:  # any error means that the file is invalid
         raise Unreadable(f"it cannot be read as PDF: {error}") from error
     if not any(page.strip() for page in pages):
         raise Unreadable("it has no text; scanned pages must go through text recognition first")
@@ -210,7 +211,7 @@ def _docx(raw: bytes) -> Text:
     try:
         document: Any = docx.Document(BytesIO(raw))
         blocks = [_block(block) for block in document.iter_inner_content()]
-    except Exception as error:  # whatever is wrong with a file, it is the file
+    except Exception as error:  # any error means that the file is invalid
         raise Unreadable(f"it cannot be read as DOCX: {error}") from error
     return Text("\n\n".join(block for block in blocks if block))
 
@@ -238,3 +239,17 @@ _KINDS: Final = {
     ".pdf": "pdf",
     ".docx": "docx",
 }
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in lower case, without accents.
+
+    >>> words_of("Café T-17")
+    ['cafe', 't', '17']
+    """
+    plain = text.lower()
+    if not plain.isascii():
+        letters = unicodedata.normalize("NFD", plain)
+        plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
+        plain = unicodedata.normalize("NFC", plain)
+    return re.findall(r"\w+", plain)

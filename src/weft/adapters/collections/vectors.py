@@ -1,9 +1,11 @@
-"""Vectors of a collection in a memory-mapped file, and the search over them. Needs numpy.
+"""Vectors of a collection in a mapped file, and the search over them. Needs numpy.
 
 The file is built from the database and can be rebuilt at any time, so nothing depends on it. New
 rows are written behind the old ones, then the header is updated: rows that a killed process left
 behind are overwritten. The header has the checksum of all rows; a file with another checksum is
 rebuilt. A writer holds the write lock of the database.
+
+Vectors are read only while every passage has one: then new ones have higher ids than those read.
 
 A search ranks passages twice, by the similarity of their vectors to that of the query and by the
 query's words in them (BM25), and fuses the two ranks. The relevance of a passage is the cosine of
@@ -11,11 +13,10 @@ its vector alone, from 0 to 1.
 """
 
 import os
-import sqlite3
 import struct
 import zlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,15 +24,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from weft.adapters.collections.rows import (
-    About,
-    count_of,
-    filter_conditions,
-    known_keys,
-    renew_epoch,
-    terms_of,
-    vector_size,
-)
+from weft.adapters.collections.filters import FITTING, FITTING_COLUMNS, filter_rows
+from weft.adapters.collections.keywords import count_of, terms_of
+from weft.adapters.collections.rows import About, SearchQuery, renew_epoch
+from weft.adapters.sql.statements import Rows, Statement, Transaction
 from weft.findings import Json
 
 if TYPE_CHECKING:
@@ -41,77 +37,106 @@ if TYPE_CHECKING:
     from weft.ports.retrieval import Vectors
 
 
-_MAGIC: Final = b"weftvec1"
+_MAGIC: Final = b"weftvec2"
 _HEADER: Final = struct.Struct("<8s16sQII")
 _HEADER_BYTES: Final = 64
 
-#: A row begins with the number of the vector and that of its passage; vectors begin at multiples
-#: of 64 bytes, the unit in which a processor reads.
+#: A row begins with the id of its passage; vectors begin at multiples of 64 bytes, the unit in
+#: which a processor reads.
 _ALIGNED: Final = 16
 
-#: How many rows are written at once, and which share of rows may be of passages that are gone.
+#: The number of rows per write, and the greatest share of rows of removed passages.
 _BLOCK: Final = 1000
 _MAX_GONE: Final = 0.25
+
+_IDS: Final = Statement(
+    """
+    SELECT id FROM passages {by passages_by_collection} WHERE app = $1 AND collection = $2
+    ORDER BY id
+    """
+)
+_VECTORS: Final = Statement(
+    """
+    SELECT id, vector FROM passages {by passages_by_collection}
+    WHERE app = $1 AND collection = $2 AND id > $3 ORDER BY id LIMIT $4
+    """
+)
+_FITTING_IDS: Final = Statement(
+    f"{{x}} SELECT p.id FROM passages p WHERE p.app = $1 AND p.source IN ({FITTING})",  # noqa: S608
+    FITTING_COLUMNS,
+    is_whole=True,
+)
+_HITS: Final = Statement(
+    """
+    SELECT w.rowid, {rank $3} FROM words w WHERE {of_collection} AND {matches $3}
+    """
+)
 
 
 @dataclass(frozen=True, slots=True)
 class MappedVectors:
-    """The rows of a file: their numbers, which passage each is of, and their vectors."""
+    """The rows of a mapped file, in the order of the ids of passages."""
 
     epoch: str
-    numbers: "NDArray[np.int64]"
     passages: "NDArray[np.int64]"
-    #: The rows as they are in the file, and the part of each that is its vector.
+    #: The rows of the file, and the vector part of each.
     whole: "NDArray[np.float32]"
     size: int
-    #: True for rows whose passage is gone.
+    #: True for rows of removed passages.
     gone: "NDArray[np.bool_]"
     checksum: int = 0
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return len(self.passages)
+
+    @property
+    def last(self) -> int:
+        """The id of the last passage."""
+        return int(self.passages[-1]) if len(self) else 0
 
     @property
     def matrix(self) -> "Vectors":
-        """All vectors, without a copy of them."""
+        """All vectors, without copying them."""
         return self.whole[:, _ALIGNED : _ALIGNED + self.size]
 
     def picked(self, rows: "NDArray[np.int64] | list[int]") -> "Vectors":
-        """The vectors of some rows; whole rows are copied faster than parts of them."""
+        """Return the vectors of some rows; copying whole rows is faster than copying parts."""
         return self.whole.take(np.asarray(rows, np.int64), axis=0)[
             :, _ALIGNED : _ALIGNED + self.size
         ]
 
+    def without(self, living: "NDArray[np.int64]") -> "MappedVectors":
+        """Return the vectors without the rows of other passages than these."""
+        return replace(self, gone=~np.isin(self.passages, living, assume_unique=True))
+
+    @property
+    def has_many_gone(self) -> bool:
+        """Whether the rows should be renumbered."""
+        return bool(np.count_nonzero(self.gone) > _MAX_GONE * max(len(self), 1))
+
 
 def open_vectors(
-    connection: sqlite3.Connection, path: Path, about: About, known: MappedVectors | None
-) -> MappedVectors:
-    """Bring the file up to date and map it; the right to write is held meanwhile.
+    about: About, path: Path, known: MappedVectors | None
+) -> Transaction[MappedVectors]:
+    """Update the file and map it; the caller holds the write lock.
 
-    `known` is what was mapped before: rows that were checked then are not checked again.
+    `known` is the previous mapping, whose rows are not verified again.
     """
-    living = np.array(
-        connection.execute("SELECT number FROM vectors ORDER BY number").fetchall(), np.int64
-    ).reshape(-1)
+    rows = yield _IDS((), *about.key)
+    living = np.array(rows, np.int64).reshape(-1)
     found = _map_file(path, about.epoch, known)
-    epoch = about.epoch
-    if found is None or _has_many_gone(found, living):
-        epoch = about.epoch if found is None else renew_epoch(connection)
-        found = _rewrite(connection, path, epoch)
-    elif len(living) and (not len(found) or living[-1] > found.numbers[-1]):
-        _append(connection, path, found)
-        found = _map_file(path, epoch, found) or _rewrite(connection, path, epoch)
-    gone = ~np.isin(found.numbers, living, assume_unique=True)
-    return replace(found, epoch=epoch, gone=gone)
-
-
-def _has_many_gone(found: MappedVectors, living: "NDArray[np.int64]") -> bool:
-    there = np.count_nonzero(np.isin(found.numbers, living, assume_unique=True))
-    return bool(len(found) - there > _MAX_GONE * max(len(found), 1))
+    if found is None or found.without(living).has_many_gone:
+        if found is not None:
+            about = yield from renew_epoch(about)
+        found = yield from _rewrite(about, path)
+    elif len(living) and living[-1] > found.last:
+        yield from _append(about, path, found)
+        found = _map_file(path, about.epoch, found) or (yield from _rewrite(about, path))
+    return found.without(living)
 
 
 def _map_file(path: Path, epoch: str, known: MappedVectors | None) -> MappedVectors | None:
-    """Map a file; None if it is not there, not of this epoch, or not as it was written."""
+    """Map a file; None if it is missing, of another epoch, or damaged."""
     with suppress(OSError, struct.error), path.open("rb") as file:
         magic, of, rows, size, checksum = _HEADER.unpack(file.read(_HEADER.size))
         whole = path.stat().st_size >= _HEADER_BYTES + rows * _row_bytes(size)
@@ -132,142 +157,118 @@ def _verify(
         so_far = zlib.crc32(mapped[start : min(start + _BLOCK, rows)], so_far)
     if so_far != checksum:
         return None
-    numbers = mapped[:, :4].view(np.int64)
-    return MappedVectors(
-        epoch,
-        np.array(numbers[:, 0]),
-        np.array(numbers[:, 1]),
-        np.asarray(mapped),
-        size,
-        np.zeros(rows, np.bool_),
-        checksum,
-    )
+    gone = np.zeros(rows, np.bool_)
+    return MappedVectors(epoch, _ids(mapped), np.asarray(mapped), size, gone, checksum)
 
 
-def _rewrite(connection: sqlite3.Connection, path: Path, epoch: str) -> MappedVectors:
-    """Write a file beside the old one and put it in its place: others may still have that open."""
-    size = vector_size(connection)
-    empty = MappedVectors(
-        epoch,
-        np.zeros(0, np.int64),
-        np.zeros(0, np.int64),
-        np.zeros((0, _row_bytes(size) // 4), np.float32),
-        size,
-        np.zeros(0, np.bool_),
-    )
+def _rewrite(about: About, path: Path) -> Transaction[MappedVectors]:
+    """Write a new file and replace the old one, which other processes may have open."""
+    size = about.dimensions
+    whole = np.zeros((0, _row_bytes(size) // 4), np.float32)
+    empty = MappedVectors(about.epoch, _ids(whole), whole, size, np.zeros(0, np.bool_))
     if not size:
         return empty
     new = path.with_suffix(".new")
     new.unlink(missing_ok=True)
-    _append(connection, new, empty)
+    yield from _append(about, new, empty)
     new.replace(path)
-    return _map_file(path, epoch, None) or empty
+    return _map_file(path, about.epoch, None) or empty
 
 
-def _append(connection: sqlite3.Connection, path: Path, found: MappedVectors) -> None:
-    """Write the vectors behind those that are there, and then say so in the header."""
-    rows, checksum, size = len(found), found.checksum, found.size
-    last = int(found.numbers[-1]) if rows else 0
-    new = connection.execute(
-        "SELECT number, passage, vector FROM vectors WHERE number > ? ORDER BY number", (last,)
-    )
+def _append(about: About, path: Path, found: MappedVectors) -> Transaction[None]:
+    """Append vectors, then update the header."""
+    rows, checksum, last = len(found), found.checksum, found.last
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
-        file.seek(_HEADER_BYTES + rows * _row_bytes(size))
-        while block := new.fetchmany(_BLOCK):
-            raw = _rows(block, size)
+        file.seek(_HEADER_BYTES + rows * _row_bytes(found.size))
+        while block := (yield _VECTORS((), *about.key, last, _BLOCK)):
+            raw = _rows(block, found.size).tobytes()
             file.write(raw)
             checksum = zlib.crc32(raw, checksum)
             rows += len(block)
+            last = block[-1][0]
         file.flush()
         file.seek(0)
-        header = _HEADER.pack(_MAGIC, found.epoch.encode(), rows, size, checksum)
+        header = _HEADER.pack(_MAGIC, found.epoch.encode(), rows, found.size, checksum)
         file.write(header.ljust(_HEADER_BYTES, b"\0"))
 
 
-def _rows(block: list[tuple[int, int, bytes]], size: int) -> bytes:
+def _rows(block: Rows, size: int) -> "NDArray[np.float32]":
     rows = np.zeros((len(block), _row_bytes(size) // 4), np.float32)
-    numbers = rows[:, :4].view(np.int64)
-    numbers[:] = [(number, passage) for number, passage, _ in block]
-    rows[:, _ALIGNED : _ALIGNED + size] = np.frombuffer(
-        b"".join(vector for _, _, vector in block), "<f4"
-    ).reshape(len(block), size)
-    return rows.tobytes()
+    rows[:, :2].view(np.int64)[:, 0] = [passage for passage, _ in block]
+    rows[:, _ALIGNED : _ALIGNED + size] = as_matrix([vector for _, vector in block])
+    return rows
+
+
+def as_matrix(vectors: Sequence[bytes]) -> "Vectors":
+    """Return vectors as they are stored as the rows of an array."""
+    return np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), -1)
+
+
+def cosines(rows: Rows, vector: "Vectors") -> dict[int, float]:
+    """Return how alike the vectors of passages are to another one; those without are left out."""
+    found = [(id_, stored) for id_, stored in rows if stored and len(stored) == 4 * len(vector)]
+    scores: list[float] = (
+        (as_matrix([stored for _, stored in found]) @ vector).tolist() if found else []
+    )
+    return dict(zip((id_ for id_, _ in found), scores, strict=True))
+
+
+def _ids(rows: "NDArray[np.float32]") -> "NDArray[np.int64]":
+    return np.array(rows[:, :2]).view(np.int64)[:, 0]
 
 
 def _row_bytes(size: int) -> int:
     return 4 * _ALIGNED * (1 + -(-size // _ALIGNED))
 
 
-#: How many passages of each rank are fused at least, and how much the first places count.
+#: The least number of passages per ranking, and the constant of rank fusion.
 _CANDIDATES: Final = 30
 _FUSION: Final = 60
 
-#: Of more rows than this share all are multiplied: picking them out would take longer.
+#: Above this share of rows, all rows are multiplied, which is faster than selecting some.
 _MOST_PICKED: Final = 0.25
 
-#: A word that more passages have says little, and would be slow.
+#: Words in more passages than this share are ignored: they say little and are slow.
 _MOST_PASSAGES: Final = 0.05
 _FEW_PASSAGES: Final = 1000
 
-#: How many places of words are remembered for each vector, and how many filters in all.
+#: The cache limits: word positions per vector, and filters.
 _MOST_PLACES: Final = 8
 _MOST_FILTERS: Final = 64
 
 
 class Snapshot:
-    """A collection as it was at one generation. What is looked up is kept for the next search."""
+    """A collection at one generation. Lookups are cached for the next search."""
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        generation: int,
-        vectors: "MappedVectors",
-        index: "VectorIndex | None",
-    ) -> None:
-        self.generation = generation
+    def __init__(self, about: About, vectors: MappedVectors, index: "VectorIndex | None") -> None:
+        self.generation = about.generation
         self.vectors = vectors
         self.index = index
-        self.keys = known_keys(connection)
-        #: Whether every passage has a vector.
-        total = connection.execute("SELECT count(*) FROM passages").fetchone()[0]
-        self.complete = 0 < total == len(vectors) - np.count_nonzero(vectors.gone)
-        self._connection = connection
-        order: Any = np.argsort(vectors.passages, kind="stable")
-        self._order: NDArray[np.int64] = order
-        self._sorted: NDArray[np.int64] = vectors.passages[order]
+        self._about = about
         self._any_gone = bool(vectors.gone.any())
         self._filters: OrderedDict[str, NDArray[np.int64]] = OrderedDict()
         self._terms: OrderedDict[str, _Term | None] = OrderedDict()
         self._places = 0
 
     def search(
-        self,
-        query: str,
-        vector: "Vectors",
-        *,
-        top_k: int,
-        min_relevance: float,
-        filters: Mapping[str, Json],
-    ) -> list[tuple[int, float]]:
+        self, wanted: SearchQuery, vector: "Vectors"
+    ) -> Transaction[list[tuple[int, float]]]:
         """Return passages and how relevant they are, the best first."""
-        count = max(2 * top_k, _CANDIDATES)
-        among = self._filter_rows(filters) if filters else None
+        count = candidates(wanted)
+        among = None
+        if wanted.filters:
+            among = yield from self._filter_rows(wanted.filters)
         alike = self._nearest_vectors(vector, among, count)
-        worded = self._matching_words(query, among, count)
-        kept: list[tuple[int, float]] = []
-        for row, cosine in self._fuse(alike, worded, vector):
-            # A float32 sum may be a little above 1, and what is opposite is not relevant at all.
-            relevance = min(1.0, max(0.0, cosine))
-            if relevance >= min_relevance:
-                kept.append((int(self.vectors.passages[row]), relevance))
-                if len(kept) == top_k:
-                    break
-        return kept
+        worded = yield from self._matching_words(wanted.query, among, count)
+        others = [row for row in worded if row not in alike]
+        cosines: list[float] = (self.vectors.picked(others) @ vector).tolist()
+        found = fuse({**alike, **dict(zip(others, cosines, strict=True))}, [*alike], worded, wanted)
+        return [(int(self.vectors.passages[row]), relevance) for row, relevance in found]
 
     def _nearest_vectors(
         self, vector: "Vectors", among: "NDArray[np.int64] | None", count: int
     ) -> dict[int, float]:
-        """Return the rows most alike to a vector and their cosines, the best first."""
+        """Return the rows most similar to a vector and their cosines, the best first."""
         if among is None and self.index is not None:
             among = self.index.nearest(vector, count, self.vectors)
         if among is None or len(among) > _MOST_PICKED * len(self.vectors):
@@ -284,10 +285,11 @@ class Snapshot:
 
     def _matching_words(
         self, query: str, among: "NDArray[np.int64] | None", count: int
-    ) -> list[int]:
+    ) -> Transaction[list[int]]:
         """Return the rows with the most of the query's words, the best first."""
         scores = np.zeros(len(self.vectors) if among is None else len(among), np.float32)
-        for term in map(self._term, terms_of(query)):
+        for word in terms_of(query):
+            term = yield from self._term(word)
             if term is None:
                 continue
             if among is None:
@@ -300,47 +302,29 @@ class Snapshot:
         best = found[_top(scores[found], count)]
         return (best if among is None else among[best]).tolist()
 
-    def _fuse(
-        self, alike: dict[int, float], worded: list[int], vector: "Vectors"
-    ) -> list[tuple[int, float]]:
-        """Return the rows of both ranks in their common order, and their cosines."""
-        points = {row: 1 / (_FUSION + place) for place, row in enumerate(alike)}
-        for place, row in enumerate(worded):
-            points[row] = points.get(row, 0.0) + 1 / (_FUSION + place)
-        others = [row for row in worded if row not in alike]
-        cosines: list[float] = (self.vectors.picked(others) @ vector).tolist()
-        known = {**alike, **dict(zip(others, cosines, strict=True))}
-        return [(row, known[row]) for row in sorted(points, key=points.__getitem__, reverse=True)]
-
-    def _filter_rows(self, filters: Mapping[str, Json]) -> "NDArray[np.int64]":
-        """Return the rows whose passages fit all filters."""
+    def _filter_rows(self, filters: Mapping[str, Json]) -> "Transaction[NDArray[np.int64]]":
+        """Return the rows whose passages meet all filters."""
         key = repr(sorted(filters.items()))
         found = self._filters.pop(key, None)
         if found is None:
-            conditions = filter_conditions(filters)
-            sources = " AND ".join(f"source IN ({sql})" for sql, _ in conditions)
-            found = self._rows(
-                self._connection.execute(
-                    f"SELECT id FROM passages WHERE {sources}",  # noqa: S608 - question marks
-                    [value for _, values in conditions for value in values],
-                ).fetchall()
-            )[0]
+            fitting = filter_rows(filters)
+            hits = yield _FITTING_IDS(fitting, *self._about.key, len(filters))
+            found = self._rows(hits)[0]
         self._filters[key] = found
         if len(self._filters) > _MOST_FILTERS:
             self._filters.popitem(last=False)
         return found
 
-    def _term(self, term: str) -> "_Term | None":
-        """Return where a word stands; None if it stands nowhere or almost everywhere."""
+    def _term(self, term: str) -> "Transaction[_Term | None]":
+        """Return the rows of a word; None if it is in no passage or in almost all."""
         if term in self._terms:
             self._terms.move_to_end(term)
             return self._terms[term]
-        most = max(_FEW_PASSAGES, _MOST_PASSAGES * len(self.vectors))
         found = None
-        if 0 < count_of(self._connection, term) <= most:
-            hits = self._connection.execute(
-                "SELECT rowid, -rank FROM words WHERE words MATCH ?", (term,)
-            ).fetchall()
+        most = most_passages(len(self.vectors))
+        count = yield from count_of(self._about, term, most)
+        if 0 < count <= most:
+            hits = yield _HITS((), *self._about.key, term)
             rows, places = self._rows(hits)
             weights = np.array([weight for _, weight in hits], np.float32)[places]
             found = _Term(rows, weights) if len(rows) else None
@@ -351,18 +335,18 @@ class Snapshot:
             self._places -= len(old.rows) if old else 0
         return found
 
-    def _rows(self, hits: list[tuple[Any, ...]]) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
-        """Return the rows of passages in rising order, and which of the passages each is."""
+    def _rows(self, hits: Rows) -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
+        """Return the rows of passages in ascending order, and the index of the hit of each."""
         ids = np.array([hit[0] for hit in hits], np.int64)
-        at = np.minimum(np.searchsorted(self._sorted, ids), len(self._sorted) - 1)
-        known = np.flatnonzero(self._sorted[at] == ids)
-        rows = self._order[at[known]]
-        rising = np.argsort(rows)
-        return rows[rising], known[rising]
+        passages = self.vectors.passages
+        rows = np.minimum(np.searchsorted(passages, ids), len(passages) - 1)
+        known = np.flatnonzero(passages[rows] == ids)
+        rising = known[np.argsort(rows[known])]
+        return rows[rising], rising
 
 
 class _Term:
-    """The rows that have a word, and how much it counts in each."""
+    """The rows with a word, and its weight in each."""
 
     __slots__ = ("rows", "weights")
 
@@ -372,9 +356,40 @@ class _Term:
 
 
 def _top(scores: "NDArray[np.float32]", count: int) -> "NDArray[np.int64]":
-    """Return where the highest scores are, the highest first."""
+    """Return the indexes of the highest scores, the highest first."""
     if len(scores) > count:
         best: Any = np.argpartition(scores, -count)[-count:]
     else:
         best = np.arange(len(scores))
     return best[np.argsort(-scores[best], kind="stable")]
+
+
+def most_passages(total: int) -> int:
+    """Return in how many passages a word may be that is compared beside vectors."""
+    return max(_FEW_PASSAGES, int(_MOST_PASSAGES * total))
+
+
+def candidates(wanted: SearchQuery) -> int:
+    """Return how many passages each ranking has."""
+    return max(2 * wanted.top_k, _CANDIDATES)
+
+
+def fuse(
+    cosines: Mapping[int, float], alike: Sequence[int], worded: Sequence[int], wanted: SearchQuery
+) -> list[tuple[int, float]]:
+    """Return the best of two rankings, and how relevant each is.
+
+    The sum of the reciprocal ranks decides about the order.
+    """
+    points = {row: 1 / (_FUSION + place) for place, row in enumerate(alike)}
+    for place, row in enumerate(worded):
+        points[row] = points.get(row, 0.0) + 1 / (_FUSION + place)
+    kept: list[tuple[int, float]] = []
+    for row in sorted(points, key=points.__getitem__, reverse=True):
+        # A float32 sum may exceed 1 a little; negative cosines are not relevant.
+        relevance = min(1.0, max(0.0, cosines[row]))
+        if relevance >= wanted.min_relevance:
+            kept.append((row, relevance))
+            if len(kept) == wanted.top_k:
+                break
+    return kept

@@ -1,1 +1,1 @@
-"""Documents in one SQLite file, and in a MongoDB database."""
+"""Documents in one SQLite file, in PostgreSQL, and in a MongoDB database."""

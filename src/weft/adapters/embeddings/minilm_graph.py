@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 as an int8 ONNX graph, made of the weights as they are published.
+"""all-MiniLM-L6-v2 as an int8 ONNX graph, built from the published weights.
 
 The graph takes the tokens of one text and returns a unit vector. More texts at once would not be
 faster, and the vector of each would depend on its neighbours: what flows between the layers is

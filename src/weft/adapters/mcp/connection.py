@@ -279,8 +279,10 @@ class Connection:
         reasons = self._link.reasons(self._mask)
         if fault is not None and not (reasons and _is_closed(fault)):
             reasons.insert(0, self._shorten(_error_text(fault)))
-        told = "; ".join((*reasons, *more))
-        return ToolError(f"the MCP server {self._server.name} {fact}{': ' if told else ''}{told}")
+        details = "; ".join((*reasons, *more))
+        return ToolError(
+            f"the MCP server {self._server.name} {fact}{': ' if details else ''}{details}"
+        )
 
     def _shorten(self, text: str) -> str:
         """Return a server's message without secrets, shortened."""

@@ -21,7 +21,7 @@ _CLOSING: Final = 5.0
 
 
 class McpToolServers:
-    """Connections to tool servers, shared by equal servers.
+    """Connections to tool servers, shared by equal servers of one tenant.
 
     Programs get a few variables of `environment`. It may be used again after `close`, also on
     another event loop.
@@ -83,7 +83,7 @@ class McpToolServers:
 
 def _key(server: ToolServer) -> Hashable:
     env = tuple(sorted(server.env.items()))
-    return (server.name, server.command, server.url, env, server.login, server.timeout)
+    return (server.app, server.name, server.command, server.url, env, server.login, server.timeout)
 
 
 def _load() -> "type[Connection]":

@@ -1,5 +1,5 @@
-"""A journal in memory: quick, and gone when it is closed."""
+"""The store in memory: quick, and gone when it is closed."""
 
-from weft.adapters.memory.journal import MemoryJournal
+from weft.adapters.memory.store import MemoryStore
 
-__all__ = ["MemoryJournal"]
+__all__ = ["MemoryStore"]

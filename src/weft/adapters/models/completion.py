@@ -115,7 +115,7 @@ def make_reply(
         tool_requests=tool_requests(calls, request.key, finish) if calls else (),
         usage=_read_usage(usage),
         model=model,
-        finish=unusual_finish(finish),
+        finish_reason=unusual_finish(finish),
     )
 
 

@@ -227,7 +227,7 @@ def _to_reply(whole: ModelResponse, request: ModelRequest) -> ModelReply:
         tool_requests=tool_requests(calls, request.key, whole.finish_reason),
         usage=_read_usage(whole),
         model=whole.model_name or "",
-        finish=unusual_finish(whole.finish_reason),
+        finish_reason=unusual_finish(whole.finish_reason),
     )
 
 

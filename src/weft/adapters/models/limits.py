@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
+from weft.adapters.fair_queue import FairSlots
 from weft.errors import ModelError
 from weft.ports.clock import Clock
 from weft.ports.model import Model, ModelReply, ModelRequest
@@ -98,7 +99,7 @@ def _final_error(
         text = f"{text} (attempts: {attempts})"
     lines = _attempt_lines(failures, most)
     others = (line for line, failure in zip(lines, failures, strict=True) if failure != str(error))
-    return _counted(error, text, attempts, tuple(others))
+    return _with_attempts(error, text, attempts, tuple(others))
 
 
 class WithFallback:
@@ -121,7 +122,9 @@ class WithFallback:
             except ModelError as second:
                 text = f"{str(first).rstrip('.')}. The fallback failed too: {second}"
                 retries = self._retries(first, second.retries)
-                raise _counted(second, text, first.attempts + second.attempts, retries) from second
+                raise _with_attempts(
+                    second, text, first.attempts + second.attempts, retries
+                ) from second
             return replace(
                 reply,
                 instead_of=f"{self._name}, which gave no answer: {first}",
@@ -157,7 +160,9 @@ class Listener:
         return hear
 
 
-def _counted(error: ModelError, text: str, attempts: int, retries: tuple[str, ...]) -> ModelError:
+def _with_attempts(
+    error: ModelError, text: str, attempts: int, retries: tuple[str, ...]
+) -> ModelError:
     whole = ModelError(text, retryable=error.retryable, after_seconds=error.after_seconds)
     whole.attempts = attempts
     whole.retries = retries
@@ -211,12 +216,15 @@ class TimeLimited:
 
 
 class Limited:
-    """Limits the concurrent calls of a model; further calls wait."""
+    """Limits the concurrent calls of a model; further calls wait, those of each tenant in turn."""
 
     def __init__(self, model: Model, *, at_once: int) -> None:
         self._model = model
-        self._slots = asyncio.Semaphore(at_once)
+        self._slots = FairSlots(at_once)
 
     async def reply(self, request: ModelRequest, on_text: OnText | None = None) -> ModelReply:
-        async with self._slots:
+        await self._slots.acquire(request.app)
+        try:
             return await self._model.reply(request, on_text)
+        finally:
+            self._slots.release()

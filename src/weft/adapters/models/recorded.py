@@ -18,7 +18,7 @@ from weft.engine.events import (
     ModelReplied,
 )
 from weft.errors import ModelError, ReplayMismatch
-from weft.ids import nearest
+from weft.ids import suggestion
 from weft.ports.model import ModelReply, ModelRequest
 from weft.runtime.models import JUDGEMENT
 
@@ -52,8 +52,7 @@ def _fault(request: ModelRequest, reply: ModelReply) -> str | None:
         return "gives two tool calls the same identity"
     for call in reply.tool_requests:
         if call.tool not in known:
-            near = nearest(call.tool, known)
-            there = f"did you mean {near}?" if near else f"available: {', '.join(known) or 'none'}"
+            there = suggestion(call.tool, known)
             return f"calls {call.tool}, which is not among its tools; {there}"
         try:
             to_json(call.arguments)
@@ -123,17 +122,17 @@ class RecordedModel:
         if request.output == JUDGEMENT:
             return self._judgement(request, seq)
         found = self._consulted.get((request.turn, request.question), ())
-        told = [answer for cause, answer in found if cause == seq] or [
+        answers = [answer for cause, answer in found if cause == seq] or [
             answer for _, answer in found
         ]
         number = self._times_asked[request.key, request.question]
         self._times_asked[request.key, request.question] += 1
-        if number >= len(told):
+        if number >= len(answers):
             raise ReplayMismatch(
                 f"a tool of {request.agent} asks in turn {request.turn} what run {self._run} has "
                 "no recorded answer for: its question has changed, or this run takes another path"
             )
-        return _to_reply(told[number])
+        return _to_reply(answers[number])
 
     def _judgement(self, request: ModelRequest, seq: int) -> ModelReply:
         """Return the recorded judgement; whether its input is the same cannot be checked here."""
@@ -143,8 +142,8 @@ class RecordedModel:
                 f"run {self._run} has no judgement of a rule of {request.agent} after event {seq}: "
                 "this run takes another path, or is longer"
             )
-        if judged.fault and not judged.text:
-            raise ModelError(f"recorded: {judged.fault}")
+        if judged.error and not judged.text:
+            raise ModelError(f"recorded: {judged.error}")
         return _to_reply(judged)
 
 
@@ -180,5 +179,5 @@ def _replay(
         usage=FREE,
         model=answer.model,
         answerer="replay",
-        finish=answer.finish,
+        finish_reason=answer.finish_reason,
     )

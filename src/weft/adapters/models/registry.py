@@ -18,7 +18,7 @@ from weft.adapters.models.providers import (
     refuse_login,
 )
 from weft.adapters.models.usage import Price, Priced, PriceList
-from weft.errors import SetupError, UsageError
+from weft.errors import SetupError, UnknownModel, UsageError
 from weft.ids import nearest
 from weft.ports.clock import Clock
 from weft.ports.model import Model
@@ -33,7 +33,7 @@ Factory = Callable[[str], Model]
 
 #: The prefixes of names that are addresses.
 ADDRESSES: Final = ("http", "https")
-_NO_KEY: Final = "without a key: sample makes up replies, you lets you give them"
+_NO_KEY: Final = "without a key: sample makes up replies"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,20 +200,20 @@ class ModelRegistry:
         limited = Limited(timed, at_once=rules.at_once)
         return Retrying(limited, clock=self._clock, random=self._random, policy=rules.retries)
 
-    def _unknown_model(self, name: str, kind: str, *, named: bool) -> UsageError:
+    def _unknown_model(self, name: str, kind: str, *, named: bool) -> UnknownModel:
         known = sorted({*self._providers, *THROUGH_LIBRARY, *self._factories})
         if not name:
-            return UsageError("no model is named", hint=f"name one, like openai:MODEL; {_NO_KEY}")
+            return UnknownModel("no model is named", hint=f"name one, like openai:MODEL; {_NO_KEY}")
         if kind in known:
-            return UsageError(f"{name} names a provider and no model", hint=f"write {kind}:MODEL")
+            return UnknownModel(f"{name} names a provider and no model", hint=f"write {kind}:MODEL")
         # The names of models without a provider are misspelt as well.
         near = nearest(kind, [*known, *_WITHOUT_PROVIDER] if not named else known)
         if near is None and not named:
-            return UsageError(
+            return UnknownModel(
                 f"{name} names no provider", hint=f"write the provider first, like openai:{name}"
             )
         there = f"did you mean {near}?" if near else f"available: {', '.join(known)}"
-        return UsageError(f"there is no model provider {kind}", hint=there)
+        return UnknownModel(f"there is no model provider {kind}", hint=there)
 
 
 def _split_url(name: str) -> tuple[Provider, str]:

@@ -1,4 +1,4 @@
-"""`sample`: a model without a model. It makes up replies that fit, always the same, and says so."""
+"""`sample`: made-up, valid and reproducible replies, marked as samples."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -21,17 +21,17 @@ from weft.engine.events import ToolRequest
 from weft.findings import Json
 from weft.ports.model import ChatMessage, ModelReply, ModelRequest, ToolSchema
 
-#: How likely a tool is used that no rule looks at, and one more in the same turn.
+#: The probability of a tool that no rule depends on, and of one more in the same turn.
 _TOOL: Final = 0.5
 _ANOTHER: Final = 0.25
 
-#: How likely an agent that may look around makes for the end, or does nothing that matters.
+#: The probabilities that an exploring agent goes to the end, or does nothing relevant.
 _AT_ONCE: Final = 0.2
 _IDLE: Final = 0.4
 
 
 class SampleModel:
-    """Answers from the schemas of a request, and from what the rules of its workflow look at.
+    """Replies from the schemas of a request and the values that its workflow's rules compare.
 
     The same seed, agent and conversation give the same answer. An agent looks around for a few
     turns, in which it does what it has not done yet; then it makes for the end. It uses each of
@@ -45,7 +45,7 @@ class SampleModel:
     async def reply(
         self, request: ModelRequest, on_text: Callable[[str], None] | None = None
     ) -> ModelReply:
-        """Make up an answer."""
+        """Make up a reply."""
         spot = f"{request.agent}:{request.turn}:{request.call}:{len(request.messages)}"
         random = Random(f"{self._seed}:{spot}")  # noqa: S311
         used = _used_in_turn(request.messages)
@@ -57,9 +57,9 @@ class SampleModel:
         return ModelReply(text, calls, FREE, model="sample", answerer="sample")
 
     def _move(self, request: ModelRequest, used: set[str], random: Random) -> Move | None:
-        """Choose something that matters to the rules: not done yet, if there is such a thing."""
+        """Choose a move that rules depend on, preferably one not made yet."""
         groups = self._groups(request, random.random())
-        possible = [[it for it in group if _possible(it, request, used)] for group in groups]
+        possible = [[move for move in group if _possible(move, request, used)] for group in groups]
         done = list(_done(request.messages))
         for group in possible:
             fresh = [move for move in group if not _is_among(move, done)]
@@ -69,7 +69,7 @@ class SampleModel:
         return random.choice(again) if again else None
 
     def _groups(self, request: ModelRequest, draw: float) -> tuple[tuple[Move, ...], ...]:
-        """Say what to choose from: the ways to the end, everything, or nothing."""
+        """Return the moves to choose from: the ways to the end, all, or none."""
         steering, agent = self._steering, request.agent
         if _replies(request.messages) >= steering.wandering or draw < _AT_ONCE:
             return steering.ways.get(agent, ())
@@ -78,9 +78,9 @@ class SampleModel:
     def _calls(
         self, request: ModelRequest, used: set[str], move: Move | None, random: Random
     ) -> tuple[ToolRequest, ...]:
-        """Call the tool of a move, and perhaps some that no rule looks at."""
+        """Call the tool of a move, and perhaps some that no rule depends on."""
         moves = self._steering.moves.get(request.agent, ())
-        matter = {it.what for it in moves if it.kind == "call"}
+        matter = {move.what for move in moves if move.kind == "call"}
         chosen: list[tuple[ToolSchema, dict[str, Json]]] = []
         for tool in request.tools:
             likely = random.random() < (_ANOTHER if used else _TOOL)
@@ -98,7 +98,9 @@ def _words(request: ModelRequest, move: Move | None, random: Random) -> str:
     said = move.what if move is not None and move.kind == "say" else None
     if request.output is None:
         turn = 1 + _replies(request.messages)
-        agent = request.agent.partition("/")[0]  # At a step of a flow, that is named after it.
+        agent = request.agent.partition("/")[
+            0
+        ]  # At a step of a flow, the agent is named after the step.
         return said or f"[sample] Here {agent} would answer. This is its turn {turn}."
     value = sample_value(request.output.schema, random)
     fields = as_object(value) or {}
@@ -110,21 +112,21 @@ def _words(request: ModelRequest, move: Move | None, random: Random) -> str:
 
 
 def _possible(move: Move, request: ModelRequest, used: set[str]) -> bool:
-    """Whether a move can be made now; only one that calls a tool in each turn."""
+    """Whether a move is possible now; one tool call of a move per turn."""
     if move.kind != "call":
         return True
-    tool = next((it for it in request.tools if it.name == move.what), None)
+    tool = next((tool for tool in request.tools if tool.name == move.what), None)
     return tool is not None and not used and allowed_at(tool.parameters, move.places)
 
 
 def _replies(messages: Sequence[ChatMessage]) -> int:
-    """Count what the agent has said itself."""
-    own = (it for it in messages if it["role"] == "assistant")
+    """Count the replies of the agent."""
+    own = (message for message in messages if message["role"] == "assistant")
     return sum(1 for message in own if not message.get("tool_calls"))
 
 
 def _used_in_turn(messages: Sequence[ChatMessage]) -> set[str]:
-    """Name the tools whose calls and results the conversation ends with."""
+    """Return the tools of the calls and results at the end of the conversation."""
     used: set[str] = set()
     for message in reversed(messages):
         calls = message.get("tool_calls", [])
@@ -135,7 +137,7 @@ def _used_in_turn(messages: Sequence[ChatMessage]) -> set[str]:
 
 
 def _done(messages: Sequence[ChatMessage]) -> Iterator[tuple[str, str]]:
-    """Yield what the agent has done: words under no name, tool calls under that of the tool."""
+    """Yield the agent's earlier moves: messages without a name, tool calls with the tool's."""
     for message in messages:
         if message["role"] == "assistant":
             yield "", message["content"] or ""
@@ -165,7 +167,7 @@ def _arguments(tool: ToolSchema, move: Move | None, random: Random) -> dict[str,
 
 
 def _say_in(value: dict[str, Json], text: str) -> None:
-    """Put words into the first free text of a structured reply."""
+    """Insert words into the first free text of a structured reply."""
     for name, part in value.items():
         if is_free_text(part, name):
             value[name] = text

@@ -1,4 +1,4 @@
-"""Moves: what the agents of a workflow can do that its rules look at, and what leads to an end."""
+"""Moves: the actions of agents that rules depend on, and those that lead to an end."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,26 +29,26 @@ from weft.spec.type_meaning import validation_error
 from weft.spec.types import Ref, TypeExpr
 from weft.spec.variables import DerivedSource
 
-#: Of more combinations of arguments than this, only some are tried.
+#: The most combinations of arguments that are tried.
 _MOST_MOVES: Final = 64
 
-#: How many turns an agent looks around before it makes for the end, if there is time for it.
+#: The number of turns in which an agent explores before it goes to the end, if time allows.
 _LOOK_AROUND: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What an agent says, which tool it calls, or what it replies to a tool called with replies."""
+    """A message, a tool call, or a structured reply for an automatic tool."""
 
     kind: Literal["say", "call", "reply"]
-    #: The words, or the tool.
+    #: The text, or the name of the tool.
     what: str
     places: Places = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A move, what it sets if all goes well, and what a person must answer for that."""
+    """A move, the variables it sets on success, and the answers of a person that it needs."""
 
     move: Move
     settings: tuple[Setting, ...]
@@ -57,7 +57,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A variable that a tool call sets: when, from which place, to one of which values."""
+    """A variable that a tool call sets: when, from which place, and its possible values."""
 
     when: Literal["call", "answer", "response"]
     path: tuple[str, ...] | None
@@ -68,7 +68,7 @@ class _Slot:
 
 @dataclass(frozen=True, slots=True)
 class Steering:
-    """What an agent may do that matters to the rules, and which of that leads to the end.
+    """The moves of an agent that rules depend on, and those that lead to the end.
 
     `ways` come in groups, those needed first in front; one of a group will do. `answers` says, by
     tool, what people may answer that leads on. An agent makes for the end once it has spoken
@@ -84,13 +84,13 @@ class Steering:
 
 
 def steering_of(subject: Subject) -> Steering:
-    """Work out how to bring the runs of a workflow to an end within their turns."""
+    """Return the steering that ends the runs of a workflow within their turns."""
     found = ways_to_end(subject) if is_explorable(subject) else None
     return steering_along(compile_workflow(subject.spec), found)
 
 
 def steering_along(compiled: CompiledWorkflow, found: Ways | None) -> Steering:
-    """Work out how to bring the runs of a workflow along ways: to an end, or to a handoff."""
+    """Return the steering of runs along ways: to an end, or to a handoff."""
     steps = steps_of(compiled, found)
     turns = found.turns if found else None
     groups = {agent: (kept,) for agent, kept in steps.items()}
@@ -100,7 +100,7 @@ def steering_along(compiled: CompiledWorkflow, found: Ways | None) -> Steering:
     for step in (step for ways in groups.values() for kept in ways for step in kept):
         known = answers.setdefault(step.move.what, []) if step.answer else []
         known += [step.answer] if step.answer not in known else []
-    # Every agent may look around, and each time the way back may take as long as the whole way.
+    # Every agent may explore, and each detour may take as long as the whole way.
     spare = compiled.orchestrator.max_turns - 2 * (turns or 0)
     return Steering(
         moves={agent: _moves(kept) for agent, kept in steps.items() if kept},
@@ -111,7 +111,7 @@ def steering_along(compiled: CompiledWorkflow, found: Ways | None) -> Steering:
 
 
 def _nearer(found: Ways, agent: str, steps: Iterable[Step]) -> tuple[tuple[Step, ...], ...]:
-    """Return the steps that bring a run nearer to its end, those from furthest away in front."""
+    """Return the steps that bring a run nearer to its end, the furthest first."""
     groups: dict[int, list[Step]] = {}
     for step in steps:
         for distance in found.nearer(agent, step.settings, reply=step.move.kind != "call"):
@@ -120,7 +120,7 @@ def _nearer(found: Ways, agent: str, steps: Iterable[Step]) -> tuple[tuple[Step,
 
 
 def _moves(steps: Sequence[Step]) -> tuple[Move, ...]:
-    """Return each move once: several steps may be the same to the agent."""
+    """Return each move once: several steps may have the same move."""
     moves: list[Move] = []
     for step in steps:
         if step.move not in moves:
@@ -129,7 +129,7 @@ def _moves(steps: Sequence[Step]) -> tuple[Move, ...]:
 
 
 def steps_of(compiled: CompiledWorkflow, found: Ways | None) -> dict[str, tuple[Step, ...]]:
-    """Return, by agent, every move that sets a variable which some rule looks at."""
+    """Return, by agent, every move that sets a variable of a rule."""
     rules = (*compiled.routing.pre.values(), *compiled.routing.post.values())
     conditions = [rule.condition for group in rules for rule in group if rule.condition is not None]
     asked = {} if found else questions_in(conditions)
@@ -142,23 +142,23 @@ def steps_of(compiled: CompiledWorkflow, found: Ways | None) -> dict[str, tuple[
     ]
     slots: dict[str, list[_Slot]] = {}
     for name, trigger, effect in triggers:
-        values = found.values(name) if found else _asked(compiled, name, asked)
+        values = found.values(name) if found else _distinguished_values(compiled, name, asked)
         for tool, slot in _slot(name, trigger, effect, values):
             slots.setdefault(tool, []).append(slot)
     return {
         agent: (
-            *_spoken(compiled, agent, part, triggers),
-            *(step for tool in part.tools for step in _called(tool, slots.get(tool, []))),
+            *_messages(compiled, agent, part, triggers),
+            *(step for tool in part.tools for step in _tool_steps(tool, slots.get(tool, []))),
             *_replied(compiled, part, slots.get(part.auto_tool or "", [])),
         )
         for agent, part in compiled.agents.items()
     }
 
 
-def _asked(
+def _distinguished_values(
     compiled: CompiledWorkflow, name: str, asked: Mapping[str, Questions]
 ) -> tuple[Json, ...]:
-    """Return the values of a variable that conditions tell apart, where nothing was explored."""
+    """Return the values of a variable that conditions distinguish, without exploration."""
     values = samples(compiled.variables[name].type, asked.get(name, Questions()))
     return tuple(value for value in values or () if value is not None)
 
@@ -167,7 +167,7 @@ _Told: TypeAlias = tuple[str, Trigger, Setting | None]
 
 
 def _triggers(compiled: CompiledWorkflow, name: str) -> Iterator[_Told]:
-    """Yield what sets a variable; with the effect where a change of state says it."""
+    """Yield the triggers of a variable, with the effect of state changes."""
     source = compiled.variables[name].source
     if isinstance(source, DerivedSource):
         for trigger in source.triggers:
@@ -181,7 +181,10 @@ def _slot(
     name: str, trigger: Trigger, effect: Setting | None, values: tuple[Json, ...]
 ) -> Iterator[tuple[str, _Slot]]:
     match trigger:
-        case ToolCallTrigger(tool=tool, argument=path, value=value):
+        case (
+            ToolCallTrigger(tool=tool, argument=path, value=value)
+            | ToolResponseTrigger(tool=tool, argument=str() as path, value=value)
+        ):
             when = "call"
         case ToolResponseTrigger(tool=tool, response_key=path, value=value):
             when = "response"
@@ -198,9 +201,9 @@ def _slot(
 
 
 def _combined(slots: list[_Slot]) -> Iterator[tuple[Places, tuple[Setting, ...], Places]]:
-    """Yield what a call may be called with, what it then sets, and what is to be answered.
+    """Yield the arguments of a call, the variables it then sets, and the needed answers.
 
-    What a call sets comes first, then what an answer does, then what its result does.
+    Variables set by the call come first, then by the answer, then by the result.
     """
     order = ("call", "answer", "response")
     slots = sorted(slots, key=lambda slot: order.index(slot.when))
@@ -215,7 +218,7 @@ def _combined(slots: list[_Slot]) -> Iterator[tuple[Places, tuple[Setting, ...],
         )
 
 
-def _called(tool: str, slots: list[_Slot]) -> Iterator[Step]:
+def _tool_steps(tool: str, slots: list[_Slot]) -> Iterator[Step]:
     for places, effects, answer in _combined(slots) if slots else ():
         yield Step(Move("call", tool, places), effects, answer)
 
@@ -223,7 +226,7 @@ def _called(tool: str, slots: list[_Slot]) -> Iterator[Step]:
 def _replied(
     compiled: CompiledWorkflow, part: ActivationRules, slots: list[_Slot]
 ) -> Iterator[Step]:
-    """Yield the replies whose fields a tool is called with, as far as they may be so."""
+    """Yield the valid structured replies with which an automatic tool is called."""
     if part.auto_tool is None or not isinstance(part.output, Ref) or not slots:
         return
     types = compiled.models[part.output.name]
@@ -235,24 +238,24 @@ def _replied(
 def _takes(
     compiled: CompiledWorkflow, types: Mapping[str, TypeExpr], path: tuple[str, ...], value: Json
 ) -> bool:
-    """Whether a value may stand at a place of a reply; what lies deeper is for the run to judge."""
+    """Whether a value is valid at a place of a reply; the run validates deeper places."""
     field, *deeper = path
     if field not in types:
         return False
     return bool(deeper) or validation_error(types[field], value, compiled.models) is None
 
 
-def _spoken(
+def _messages(
     compiled: CompiledWorkflow, agent: str, part: ActivationRules, triggers: list[_Told]
 ) -> Iterator[Step]:
-    """Yield the words that set something, with all that they set."""
+    """Yield messages that set variables, with these variables."""
     for _, trigger, _ in triggers:
         if not isinstance(trigger, AgentTextTrigger) or trigger.agent != agent:
             continue
         text = matching_text(trigger.match)
         if text is None:
             continue
-        # Inside a structured reply the words are a part of the text, never all of it.
+        # Inside a structured reply, the message is a part of the text, never all of it.
         heard = text if part.output is None else json.dumps([text], ensure_ascii=False)
         rules = compiled.triggers.agent_text.get(agent, ())
         effects = [_setting(rule.setting) for rule in rules if rule.matches(heard)]

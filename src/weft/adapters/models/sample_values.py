@@ -1,4 +1,4 @@
-"""Values made up from a JSON Schema: valid, plain, and the same for the same random numbers."""
+"""Made-up values for a JSON Schema: valid, plain and reproducible."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from weft.errors import ModelError
 from weft.findings import Json
 from weft.spec.triggers import Contains, Equals, Exact, Match, Regex
 
-#: How often a text is a long one, and what makes it long: tools may look at how much was said.
+#: The probability of a long text, and its suffix: tools may depend on the length.
 _LONG: Final = 0.5
 _MORE: Final = (
     ": a longer text of the kind that people and models write when there is more to say. "
@@ -37,7 +37,7 @@ _FORMATS: Final = {
 
 
 def sample_text(schema: Mapping[str, Any], name: str, random: Random) -> str:
-    """Return a text that fits a schema and says that it is a sample, and of what."""
+    """Return a valid text for a schema that says that it is a sample, and of what."""
     known = _FORMATS.get(schema.get("format", ""))
     if known is not None:
         return known
@@ -49,7 +49,7 @@ def sample_text(schema: Mapping[str, Any], name: str, random: Random) -> str:
 
 
 def is_free_text(value: Json, name: str) -> bool:
-    """Whether a value is a text that was made up and could as well be another one."""
+    """Whether a value is made-up text that any other text could replace."""
     return value in (_said(name), _said(name) + _MORE)
 
 
@@ -58,53 +58,51 @@ def _said(name: str) -> str:
 
 
 def _patterned(schema: Mapping[str, Any], name: str) -> str:
-    """Return a text that a pattern asks for: one the author gives, or one made from it."""
+    """Return a text that matches a pattern: an example of the author, or a generated one."""
     given = [*schema.get("examples", ()), schema.get("default")]
-    text = next((it for it in given if isinstance(it, str)), None)
+    text = next((value for value in given if isinstance(value, str)), None)
     if text is None:
         text = matching_text(Regex(regex=schema["pattern"]))
     return _said(name) if text is None else text
 
 
 def matching_text(match: Match) -> str | None:
-    """Return a text that meets a match, or None for a pattern to which no example is found."""
+    """Return a text that meets a match; None if no example of the pattern is found."""
     match match:
         case Equals(equals=text) | Exact(exact=text):
             return text
         case Contains(contains=text):
-            # There is room to say what kind of text it is.
+            # Long enough for the kind of the text.
             return f"[sample] {text}"
         case _:
             return example_of(match.regex)
 
 
-#: From this depth on a value takes the shortest way to its end.
+#: From this depth on, values are as flat as possible.
 _DEEP: Final = 3
 
-#: How many items and keys a value has beyond those it must have.
+#: The most optional items and keys of a value.
 _EXTRA: Final = 2
 
-#: How often an item is drawn again to be different from the others.
+#: The most attempts to make an item different from the others.
 _DRAWS: Final = 20
 
 _Schema = Mapping[str, Any]
 
-#: What stands at which place of arguments, of a reply, of an answer: dotted paths, with values.
+#: Values by path in arguments, a reply or an answer.
 Places: TypeAlias = tuple[tuple[tuple[str, ...], Json], ...]
 
 
 def sample_value(schema: _Schema, random: Random) -> Json:
-    """Return a value that fits a schema; raises ModelError if no value of finite size does."""
+    """Return a valid value for a schema; raises ModelError if every value is infinite."""
     maker = _Maker(schema, random)
     if maker.height(schema) == math.inf:
-        raise ModelError(
-            "no sample can be made: every value of its type holds another one for ever"
-        )
+        raise ModelError("no sample value exists: the type refers to itself without end")
     return maker.value(schema, "value", 0)
 
 
 class _Maker:
-    """Makes values of one schema. `height` is how deep the flattest value of a schema is."""
+    """Makes values of one schema. `height` is the depth of the flattest value of a schema."""
 
     def __init__(self, root: _Schema, random: Random) -> None:
         self._random = random
@@ -143,11 +141,11 @@ class _Maker:
         return max(inner, default=0.0)
 
     def value(self, schema: _Schema, name: str, depth: int) -> Json:
-        """Return a value; `name` is where it stands, for texts to say."""
+        """Return a value; `name` is its place, which texts mention."""
         schema = self._merged(schema)
         while choices := _choices(schema):
             rest = {key: part for key, part in schema.items() if key not in ("anyOf", "oneOf")}
-            # A schema with both kinds of choice is beyond what is made here: the first decides.
+            # A schema with both kinds of choice is not supported: the first decides.
             schema = self._merged({**rest, **self._one(choices[0], depth)})
         if "const" in schema:
             return schema["const"]
@@ -159,7 +157,7 @@ class _Maker:
         return None if make is None else make(schema, name, depth)
 
     def _merged(self, schema: _Schema) -> _Schema:
-        """Write what a schema refers to in its place."""
+        """Replace a reference by the schema it names."""
         while "$ref" in schema or "allOf" in schema:
             rest = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
             target = self._models.get(schema.get("$ref", ""), {})
@@ -168,11 +166,11 @@ class _Maker:
         return schema
 
     def _one(self, choice: list[_Schema], depth: int) -> _Schema:
-        """Choose a schema; deep down the flattest, and never one without end."""
+        """Choose a schema; the flattest at great depth, and never an infinite one."""
         heights = [self.height(part) for part in choice]
         most = min(heights) if depth >= _DEEP else math.inf
-        fit = [it for it, height in zip(choice, heights, strict=True) if height <= most]
-        ending = [it for it in fit if self.height(it) < math.inf]
+        fit = [option for option, height in zip(choice, heights, strict=True) if height <= most]
+        ending = [option for option in fit if self.height(option) < math.inf]
         return self._random.choice(ending)
 
     def _object(self, schema: _Schema, _name: str, depth: int) -> dict[str, Json]:
@@ -180,7 +178,7 @@ class _Maker:
         required = set(schema.get("required", ()))
         made: dict[str, Json] = {}
         for name, part in properties.items():
-            # A constant tells alternatives apart, so it is there even where it may be missing.
+            # A constant distinguishes alternatives, so it is included even if it is optional.
             wanted = "const" in part or (depth < _DEEP and self._random.random() < 0.7)
             if name in required or (wanted and self.height(part) < math.inf):
                 made[name] = self.value(part, name, depth + 1)
@@ -204,7 +202,9 @@ class _Maker:
             item = self.value(items, name, depth + 1)
             if schema.get("uniqueItems"):
                 tries = (self.value(items, name, depth + 1) for _ in range(_DRAWS))
-                item = next((it for it in (item, *tries) if it not in made), item)
+                item = next(
+                    (candidate for candidate in (item, *tries) if candidate not in made), item
+                )
                 if item in made:
                     break
             made.append(item)
@@ -243,7 +243,7 @@ def _choices(schema: _Schema) -> list[list[_Schema]]:
 
 
 def _union(schemas: list[_Schema]) -> _Schema:
-    """Put schemas that hold together into one."""
+    """Merge schemas that apply together."""
     whole: dict[str, Any] = {}
     for schema in schemas:
         for key, value in schema.items():
@@ -257,7 +257,7 @@ def _union(schemas: list[_Schema]) -> _Schema:
 
 
 def _implied_type(schema: _Schema) -> str:
-    """Return the type of a schema that names none; where anything fits, a text does."""
+    """Return the type of a schema without one; text if any type is valid."""
     if "properties" in schema or "additionalProperties" in schema:
         return "object"
     if "items" in schema or "prefixItems" in schema:
@@ -277,7 +277,7 @@ def _bounds(schema: _Schema, *, step: float) -> tuple[float, float]:
 
 
 def put_at(value: dict[str, Json], places: Places) -> None:
-    """Write values to their places; what stands in the way is written over."""
+    """Write values at their paths, replacing what is there."""
     for path, wanted in places:
         *above, last = path
         inner = value
@@ -290,14 +290,14 @@ def put_at(value: dict[str, Json], places: Places) -> None:
 
 
 def found_at(value: Json, places: Places) -> bool:
-    """Whether all values stand at their places."""
+    """Whether all values are at their paths."""
     return as_object(value) is not None and all(
         same(dig(value, path), wanted) for path, wanted in places
     )
 
 
 def allowed_at(schema: _Schema, places: Places) -> bool:
-    """Whether a schema has the places and, where it lists values, these among them."""
+    """Whether a schema has the paths and allows these values."""
     return all(_allowed(schema, schema, path, wanted) for path, wanted in places)
 
 

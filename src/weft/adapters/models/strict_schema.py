@@ -1,4 +1,4 @@
-"""JSON Schema in the form in which providers can hold a model to it.
+"""JSON Schema in the form that providers can enforce.
 
 Strict structured output wants every object closed, every property required, every schema with a
 type, and an object at the root. Types of Weft come close: what may be missing may also be null.
@@ -45,7 +45,7 @@ def _closed(schema: _Schema) -> _Schema | None:
         closed[key] = value if close is None else close(value)
         if close is not None and closed[key] is None:
             return None
-    return _typed(closed)
+    return _with_type(closed)
 
 
 def _closed_members(schemas: list[_Schema]) -> list[_Schema] | None:
@@ -68,7 +68,7 @@ _INNER: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
-def _typed(schema: _Schema) -> _Schema | None:
+def _with_type(schema: _Schema) -> _Schema | None:
     """Add the type of a schema and require all its properties."""
     if "enum" in schema and "type" not in schema:
         values: list[object] = schema["enum"]

@@ -5,5 +5,5 @@ from weft.runtime.tools.context_variables import Context
 
 
 def context_summary(context_variables: Context) -> dict[str, Json]:
-    """Get a digest of the variables you may read: of each its type, source and short value."""
+    """Get a summary of the variables you may read: type, source and shortened value of each."""
     return context_variables.summary()

@@ -1,9 +1,12 @@
-"""Calling the functions of a package: in time, away from the event loop, with a JSON result."""
+"""Calls the functions of a package: with a time limit, off the event loop, with JSON results."""
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+import logging
+import traceback
+from asyncio import CancelledError
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -11,12 +14,12 @@ from inspect import Parameter
 from types import TracebackType
 from typing import Any, Final, Self, cast
 
-from weft.adapters.python_tools.failures import LOG, log_name, reporting_failures
+from weft.adapters.python_tools.modules import ROOT
 from weft.adapters.python_tools.schemas import Signature
 from weft.adapters.python_tools.threads import Job, Threads
 from weft.errors import Ask, Refuse, RetryModel, ToolError, UsageError
 from weft.findings import Json
-from weft.ids import nearest
+from weft.ids import suggestion
 from weft.ports.model import ToolSchema
 from weft.ports.tools import AskPerson, Call
 from weft.runtime.tools.tool_api import ToolOptions, asking, options_of
@@ -27,18 +30,18 @@ _BY_NAME: Final = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long things may take, in seconds."""
+    """Time limits in seconds."""
 
-    #: One call, unless the tool says otherwise.
+    #: One call, unless the tool declares its own limit.
     timeout: float = 60.0
-    #: What a call has left to clean up after it was cancelled.
+    #: The time for clean-up after a cancellation.
     grace: float = 2.0
-    #: Before a failed call is made again; twice as long before each further one.
+    #: The wait before the first retry; it doubles with each further one.
     pause: float = 0.2
 
 
 class TimeLimit:
-    """Time that runs out, except while somebody is asked."""
+    """A time limit that is paused while a person is asked."""
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -62,7 +65,7 @@ class TimeLimit:
         self._timer.cancel()
 
     async def ended(self, work: asyncio.Future[Any]) -> bool:
-        """Wait until work has ended or the time is over; tell whether it has ended in time."""
+        """Wait until the work ends or the time is over; return whether it ended in time."""
         if not (work.done() or self._over):
             self._waiting = self._loop.create_future()
             work.add_done_callback(self._wake)
@@ -81,7 +84,7 @@ class TimeLimit:
         self._completed_in_time = bool(self._questions) or running <= self._left
 
     def pausing(self, ask: AskPerson) -> AskPerson:
-        """Return a way to ask that stops the clock; several questions may be open at once."""
+        """Return an `ask` that pauses the clock; several questions may be open at once."""
 
         async def asked(tool: str, payload: Json, seconds: float | None, otherwise: Json) -> Json:
             if not self._questions:
@@ -116,15 +119,15 @@ class LinkedTool:
 
     name: str
     function: Callable[..., Any]
-    #: How it is called by models; None for what is called at boundaries only.
+    #: Its signature for models; None for hooks.
     signature: Signature | None
     options: ToolOptions
-    #: Whether it is awaited on the event loop; anything else may block and gets a thread.
+    #: Whether it runs on the event loop; other functions may block and run in a thread.
     on_loop: bool
 
 
 def linked_hook(name: str, function: Callable[..., Any]) -> LinkedTool:
-    """Return a function that is not called by models."""
+    """Return a function that models cannot call."""
     on_loop = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - an object may be called as well
     )
@@ -142,7 +145,7 @@ class PythonTools:
     def schema(self, tool: str) -> ToolSchema:
         signature = self._find(tool).signature
         if signature is None:
-            raise UsageError(f"{tool} is called at boundaries and by no model")
+            raise UsageError(f"{tool} is a hook, which models cannot call")
         return signature.schema
 
     def validation_error(self, tool: str, arguments: Mapping[str, Json]) -> str | None:
@@ -160,8 +163,8 @@ class PythonTools:
     async def call(self, call: Call) -> object:
         """Perform a call; the result of a tool or a hook is JSON.
 
-        Raises RetryModel if the arguments do not fit; RetryModel and Refuse if the tool does; else
-        ToolError. One whose cause is a TimeoutError says that the time was over.
+        Raises RetryModel for invalid arguments; RetryModel and Refuse if the tool does; else
+        ToolError, with a TimeoutError as its cause after the time limit.
         """
         if call.function is not None:
             return await self._attempt(linked_hook(call.name, call.function), call)
@@ -206,7 +209,7 @@ class PythonTools:
             raise ToolError(f"{call.name} cancelled itself and gave no result")
         try:
             return task.result()
-        except GeneratorExit as error:  # Nothing has closed it: the code raised it.
+        except GeneratorExit as error:  # Weft did not close it: the code raised it.
             raise ToolError(f"{call.name} raised GeneratorExit and gave no result") from error
 
     async def _stop(
@@ -220,15 +223,15 @@ class PythonTools:
         finally:
             if not task.done():
                 LOG.warning("%s ignored its cancellation and was broken off", log_name(call))
-                # It has failed already: what it raises now is not reported again.
+                # It has already failed: later exceptions are not reported.
                 with suppress(ToolError, RetryModel, Refuse, Ask):
                     work.close()
                 task.cancel()
 
     async def _in_thread(self, call: Call, work: Callable[[], object], limit: TimeLimit) -> object:
-        """Call a function that may block; what it returns is JSON, or still to be awaited."""
+        """Call a function that may block; its result is JSON, or an awaitable."""
         job = self._threads.start(
-            partial(copy_context().run, partial(_call_in_thread, call, work, limit))
+            partial(copy_context().run, partial(_call_in_thread, call, work, limit)), call.app
         )
         begun = True
         try:
@@ -255,14 +258,13 @@ class PythonTools:
     def _find(self, tool: str) -> LinkedTool:
         found = self._tools.get(tool)
         if found is None:
-            near = nearest(tool, self._tools)
-            hint = f"did you mean {near}?" if near else "look at the tools file of the package"
+            hint = suggestion(tool, self._tools, "check the tools file of the package")
             raise UsageError(f"the package has no tool {tool}", hint=hint)
         return found
 
 
 def _arguments(tool: LinkedTool, call: Call) -> tuple[Sequence[object], Mapping[str, object]]:
-    """Return what a function is called with; raises RetryModel or ToolError if it does not fit."""
+    """Return the arguments of a call; raises RetryModel or ToolError if they are invalid."""
     if call.function is not None:
         return cast("Sequence[object]", call.arguments), {}
     if tool.signature is None or call.offered is not None:
@@ -274,21 +276,27 @@ def _arguments(tool: LinkedTool, call: Call) -> tuple[Sequence[object], Mapping[
 
 
 def _named_parameters(tool: LinkedTool, offered: Mapping[str, object]) -> Mapping[str, object]:
-    """Return those of the offered values that a hook takes by name."""
+    """Return the offered values that a hook takes by name."""
     try:
         parameters = inspect.signature(tool.function).parameters.values()
     except (TypeError, ValueError) as error:
         raise ToolError(f"the parameters of {tool.name} cannot be read: {error}") from error
-    if any(it.kind is Parameter.VAR_KEYWORD for it in parameters):
+    if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters):
         return offered
-    named = [it for it in parameters if it.kind in _BY_NAME]
-    missing = [it.name for it in named if it.name not in offered and it.default is Parameter.empty]
+    named = [parameter for parameter in parameters if parameter.kind in _BY_NAME]
+    missing = [
+        parameter.name
+        for parameter in named
+        if parameter.name not in offered and parameter.default is Parameter.empty
+    ]
     if missing:
         raise ToolError(
             f"{tool.name} takes {', '.join(missing)}, which is not given here; "
             f"available: {', '.join(offered) or 'nothing'}"
         )
-    return {it.name: offered[it.name] for it in named if it.name in offered}
+    return {
+        parameter.name: offered[parameter.name] for parameter in named if parameter.name in offered
+    }
 
 
 async def _call_on_loop(
@@ -315,7 +323,7 @@ def _call_in_thread(call: Call, work: Callable[[], object], limit: TimeLimit) ->
 
 
 def _result(call: Call, returned: object) -> object:
-    """Return the result of a tool or a hook as JSON, that of other code unchanged."""
+    """Return the result of a tool or hook as JSON, other results unchanged."""
     if call.function is not None:
         return returned
     try:
@@ -325,7 +333,7 @@ def _result(call: Call, returned: object) -> object:
 
 
 def _too_slow(call: Call, limit: TimeLimit) -> ToolError:
-    return _late(f"{call.name} took longer than {_span(limit)} and was given up")
+    return _late(f"{call.name} took longer than {_span(limit)} and was abandoned")
 
 
 def _too_busy(call: Call, limit: TimeLimit) -> ToolError:
@@ -343,6 +351,75 @@ def _late(fact: str) -> ToolError:
 
 
 def _forget(work: asyncio.Future[Any]) -> None:
-    """Take note of how work ended, so that nobody reports it as overlooked."""
+    """Retrieve the outcome of abandoned work, so that asyncio does not report it."""
     if not work.cancelled():
         work.exception()
+
+
+LOG: Final = logging.getLogger("weft.tools")
+
+#: The most characters of a message for an agent; some contain whole documents.
+_MAX_CHARACTERS: Final = 2_000
+
+
+@contextmanager
+def reporting_failures(call: Call) -> Generator[None]:
+    """Log an exception and turn it into ToolError; the signals of tools pass, and cancellation."""
+    try:
+        yield
+    except (RetryModel, Refuse, Ask, ToolError, CancelledError, GeneratorExit):
+        raise
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise ToolError(
+            f"{call.name} tried to end the process, which a tool must not do"
+        ) from error
+    except BaseException as error:  # extension modules may raise other classes than Exception
+        _report(call, error)
+        raise ToolError(
+            f"{call.name} failed: {describe_error(error, place=_place(error))}"
+        ) from error
+
+
+def log_name(call: Call) -> str:
+    """Return the name of a call in the log."""
+    return call.log_name or (f"the tool {call.name}" if call.function is None else call.name)
+
+
+def describe_error(error: BaseException, *, place: str = "") -> str:
+    """Return type, place and message of an exception."""
+    name = type(error).__name__ + (f" at {place}" if place else "")
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - the author's own text fails to be made
+        text = "its message cannot be read"
+    return f"{name}: {text[:_MAX_CHARACTERS]}" if text else name
+
+
+def _place(error: BaseException) -> str:
+    """Return the innermost line of the package's files in a traceback."""
+    place = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        path = frame.f_code.co_filename.partition("/")[2]
+        if path and str(frame.f_globals.get("__name__")).startswith(f"{ROOT}."):
+            place = f"{path}:{line}"
+    return place
+
+
+def _report(call: Call, error: BaseException) -> None:
+    # Messages of exceptions often quote arguments, so only the type and the places are logged.
+    place, kind = _place(error), type(error).__name__
+    where = f" at {place}" if place else ""
+    which = f" (attempt {call.attempt})" if call.attempt else ""
+    if place:
+        LOG.warning("%s failed with %s%s%s", log_name(call), kind, where, which)
+        LOG.debug("%s failed in:\n%s", log_name(call), _frames(error))
+    else:  # Code of a program: only the traceback has its place.
+        LOG.warning("%s failed with %s%s\n%s", log_name(call), kind, which, _frames(error))
+
+
+def _frames(error: BaseException) -> str:
+    """Return the frames of an error from the first one outside of Weft."""
+    trace = error.__traceback__
+    while trace is not None and str(trace.tb_frame.f_globals.get("__name__")).startswith("weft."):
+        trace = trace.tb_next
+    return "".join(traceback.format_tb(trace)).rstrip()

@@ -1,4 +1,4 @@
-"""The code of packages: imported, linked to functions and objects, held while it is used."""
+"""Loads the code of packages, finds functions and objects, and unloads unused code."""
 
 import inspect
 import traceback
@@ -10,20 +10,25 @@ from types import ModuleType
 from typing import Any, Final, cast
 
 from weft.adapters.python_tools import built_in
-from weft.adapters.python_tools.calling import Limits, LinkedTool, PythonTools, linked_hook
-from weft.adapters.python_tools.failures import told
+from weft.adapters.python_tools.calling import (
+    Limits,
+    LinkedTool,
+    PythonTools,
+    describe_error,
+    linked_hook,
+)
 from weft.adapters.python_tools.modules import PackageCode, PackageFinder
 from weft.adapters.python_tools.schemas import read_signature
 from weft.adapters.python_tools.threads import Threads
 from weft.errors import LinkError, UsageError
 from weft.findings import Finding, Place
-from weft.ids import join_names, nearest
+from weft.ids import join_names, nearest, suggestion
 from weft.ports.tools import NO_HOOKS, NOTHING_GIVEN
 from weft.runtime.linked_objects import PROGRAM
 from weft.runtime.tools.tool_api import options_of
 from weft.spec.tools import BUILT_IN_FILE, BUILT_IN_TOOLS, INSTALLED
 
-#: The code of findings that only running the code can tell; the others are the checker's.
+#: The code of findings that are known only after running the code.
 NO_IMPORT: Final = "LINK001"
 NO_SCHEMA: Final = "LINK002"
 NO_OBJECT: Final = "LINK004"
@@ -31,20 +36,20 @@ NO_FILE: Final = "CODE001"
 NO_FUNCTION: Final = "CODE002"
 NO_PYTHON: Final = "CODE003"
 
-#: Where a declared file stands if it is not named from the package folder on.
+#: The folder of a declared file that is not relative to the package folder.
 _TOOLS: Final = "tools/"
 
 
 @dataclass
 class _Linking:
-    """A package while its tools are looked up."""
+    """A package while its tools are linked."""
 
     package: PackageCode
     tools: dict[str, LinkedTool] = field(default_factory=dict[str, LinkedTool])
     findings: list[Finding] = field(default_factory=list[Finding])
 
     def plain(self, text: str) -> str:
-        """Return a text with names as the author knows them."""
+        """Return a text with the names that the author uses."""
         return text.replace(f"{self.package.name}.", "")
 
     def fault(self, code: str, message: str, place: Place, *hint: str) -> None:
@@ -57,7 +62,7 @@ def link(
     hooks: Mapping[str, tuple[str, str]] = NO_HOOKS,
     given: Mapping[str, object] = NOTHING_GIVEN,
 ) -> tuple[dict[str, LinkedTool], tuple[Finding, ...]]:
-    """Import the files of tools and find their functions; return them with all that is wrong."""
+    """Import the files of tools and find their functions; return them with all findings."""
     linking = _Linking(package)
     by_file: dict[str, dict[str, str]] = {}
     for tool, function in given.items():
@@ -84,15 +89,16 @@ def link(
 def find_objects(
     package: PackageCode, names: Iterable[str]
 ) -> tuple[dict[str, object], tuple[Finding, ...]]:
-    """Find objects, `module:name`, in the package or among what is installed."""
+    """Find objects, `module:name`, in the package or in installed modules."""
     linking = _Linking(package)
     found: dict[str, object] = {}
     modules: dict[str, list[str]] = {}
     for name in names:
         modules.setdefault(name.partition(":")[0], []).append(name)
     for module_name, wanted in modules.items():
-        path = f"{module_name.replace('.', '/')}.py"
-        inside = path in package.files
+        stem = module_name.replace(".", "/")
+        path = next((p for p in (f"{stem}.py", f"{stem}/__init__.py") if p in package.files), "")
+        inside = bool(path)
         module = _import(linking, path) if inside else _installed(linking, module_name, *wanted)
         for name in wanted if module is not None else ():
             inner = name.partition(":")[2]
@@ -100,9 +106,9 @@ def find_objects(
             if value is not None:
                 found[name] = value
                 continue
-            near = nearest(inner, vars(module))
-            hint = f"did you mean {near}?" if near else f"define {inner} there"
-            linking.fault(NO_OBJECT, f"{module_name} does not define {inner}", Place(path), hint)
+            hint = suggestion(inner, vars(module), f"define {inner} there")
+            place = Place(path or f"{stem}.py")
+            linking.fault(NO_OBJECT, f"{module_name} does not define {inner}", place, hint)
     return found, tuple(linking.findings)
 
 
@@ -114,13 +120,13 @@ def _inside(module: object, inner: str) -> object:
 
 
 def _installed(linking: _Linking, module: str, *wanted: str) -> ModuleType | None:
-    """Import a module that is no file of the package, for what is wanted of it."""
+    """Import a module that is not a file of the package."""
     try:
         return import_module(module)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the author's code
         linking.fault(
             NO_OBJECT,
-            f"{join_names(wanted) or module} cannot be found: {told(error)}",
+            f"{join_names(wanted) or module} cannot be found: {describe_error(error)}",
             Place(wanted[0] if wanted else module),
             f"add {module.replace('.', '/')}.py to the package, or install {module} here",
             f"where it is a file next to a script: PYTHONPATH=FOLDER weft ..., or {PROGRAM}",
@@ -129,14 +135,14 @@ def _installed(linking: _Linking, module: str, *wanted: str) -> ModuleType | Non
 
 
 def _import(linking: _Linking, path: str) -> ModuleType | None:
-    """Run a file. It is the author's code, so anything may come of it."""
+    """Run a file; the author's code may raise any exception."""
     package = linking.package
     if path == BUILT_IN_FILE:
         return built_in
     if path.startswith(INSTALLED):
         return _installed(linking, path.removeprefix(INSTALLED))
     if path not in package.files:
-        # Without the folder: what all have in common says nothing.
+        # Without the folder, which all files share.
         folder, _, name = path.rpartition("/")
         known = [file.removeprefix(f"{folder}/") for file in package.files]
         near = nearest(name, known)
@@ -148,13 +154,13 @@ def _import(linking: _Linking, path: str) -> ModuleType | None:
     except (Exception, SystemExit) as error:  # noqa: BLE001
         place = next(_places(package, error), Place(path))
         code = NO_PYTHON if isinstance(error, SyntaxError) else NO_IMPORT
-        message = f"{path} cannot be imported: {linking.plain(told(error))}"
+        message = f"{path} cannot be imported: {linking.plain(describe_error(error))}"
         linking.fault(code, message, place, _remedy(package, error))
         return None
 
 
 def _places(package: PackageCode, error: BaseException) -> Iterator[Place]:
-    """Yield where in the files of the package an error happened, the innermost place first."""
+    """Yield the places of an error in the files of the package, the innermost first."""
     known = {package.file_name(path): path for path in package.files}
     if isinstance(error, SyntaxError) and error.filename in known:
         yield Place(known[error.filename], error.lineno, error.offset)
@@ -182,9 +188,10 @@ def _function(
     known = [name for name, value in vars(module).items() if callable(value)]
     if module is built_in:
         known = list(BUILT_IN_TOOLS)
-    near = nearest(name, known)
-    hint = f"did you mean {near}?" if near else f"define {name} in {path}"
-    fact = f"does not define {name}" if found is None else f"has {name}, which is no function"
+    hint = suggestion(name, known, f"define {name} in {path}")
+    fact = (
+        f"does not define {name}" if found is None else f"defines {name}, which is not a function"
+    )
     linking.fault(NO_FUNCTION, f"{path} {fact}", Place(path), hint)
     return None
 
@@ -195,7 +202,7 @@ def _link_tool(linking: _Linking, path: str, tool: str, function: Callable[..., 
         for fault in signature:
             linking.fault(
                 NO_SCHEMA,
-                f"a model cannot be told how to call {tool}: {linking.plain(fault)}",
+                f"models cannot call {tool}: {linking.plain(fault)}",
                 Place(path, _line(function)),
                 "use str, int, float, bool, list, dict, Literal, Enum, TypedDict, dataclasses or "
                 "pydantic models",
@@ -215,14 +222,14 @@ def _line(function: Callable[..., Any]) -> int | None:
 class _Loaded:
     package: PackageCode
     tools: PythonTools
-    #: How often it was asked for.
+    #: The number of users.
     uses: int = 0
 
 
 class PythonToolLoader:
-    """Makes the code of packages callable, each version in a namespace of its own.
+    """Loads the code of packages, each version in its own namespace.
 
-    `load` runs the code of the package: it may take a while and is meant to be called in a thread.
+    `load` runs the code of the package, which may be slow: call it in a thread.
     """
 
     def __init__(self, limits: Limits | None = None, threads: Threads | None = None) -> None:
@@ -230,13 +237,13 @@ class PythonToolLoader:
         self._threads = threads or Threads()
         self._finder = PackageFinder()
         self._loaded: dict[str, _Loaded] = {}
-        #: Reentrant: what nothing needs any more may be unloaded in the middle of anything.
+        #: Reentrant: garbage collection may unload code at any time.
         self._lock = RLock()
         self._loading: dict[str, RLock] = {}
 
     @property
     def left_behind(self) -> int:
-        """How many threads hang in calls that were given up."""
+        """The number of threads that hang in abandoned calls."""
         return self._threads.left_behind
 
     def load(
@@ -250,14 +257,14 @@ class PythonToolLoader:
     ) -> PythonTools:
         """Import files and find functions; `functions` gives file and function by tool name.
 
-        A file may be named from the package folder on, or from `tools/` on. The same digest is
-        loaded once, and let go when it was unloaded as often as it was asked for. No model is told
-        of `hooks`; `given` are tools that are there already. Tracebacks name the files by the
-        `workflow`. Raises LinkError naming everything that is missing.
+        Paths of files are relative to the package folder or to `tools/`. A digest is loaded once,
+        and unloaded when every `load` has its `unload`. Models cannot call `hooks`; `given` are
+        tools that exist already. Tracebacks name files by the `workflow`. Raises LinkError that
+        names everything that is missing.
         """
         with self._lock:
             loading = self._loading.setdefault(digest, RLock())
-        with loading:  # Other packages need not wait while this one is imported.
+        with loading:  # Other packages do not wait while this one is imported.
             known = self._loaded.get(digest)
             if known is None:
                 with self._lock:
@@ -267,19 +274,19 @@ class PythonToolLoader:
             return known.tools
 
     def objects(self, digest: str, names: Iterable[str]) -> dict[str, object]:
-        """Return objects, `module:name`, of a package that is loaded or of what is installed.
+        """Return objects, `module:name`, of a loaded package or of installed modules.
 
         Raises LinkError naming everything that is missing.
         """
         found, faults = find_objects(self._loaded[digest].package, names)
-        findings = tuple(dict.fromkeys(faults))  # A file that cannot be imported is one fault.
+        findings = tuple(dict.fromkeys(faults))  # A file that cannot be imported is reported once.
         if findings:
-            told = "; ".join(finding.message for finding in findings)
-            raise LinkError(f"the code of the workflow is not complete: {told}", findings)
+            messages = "; ".join(finding.message for finding in findings)
+            raise LinkError(f"the code of the workflow is incomplete: {messages}", findings)
         return found
 
     def unload(self, digest: str) -> None:
-        """Let go of the code of a package; a digest that is not loaded is no mistake."""
+        """Unload the code of a package; an unknown digest is ignored."""
         with self._lock:
             loaded = self._loaded.get(digest)
             if loaded is None:
@@ -293,7 +300,7 @@ class PythonToolLoader:
         self._loading.pop(digest, None)
 
     def close(self) -> None:
-        """Let go of everything. Threads that hang are left to end with the process."""
+        """Unload everything. Threads that hang end with the process."""
         with self._lock:
             for digest in list(self._loaded):
                 self._remove(digest)
@@ -310,6 +317,6 @@ class PythonToolLoader:
         if findings:
             self._finder.remove(package)
             faults = f"{len(findings)} fault{'s' if len(findings) > 1 else ''}"
-            told = "; ".join(finding.message for finding in findings)
-            raise LinkError(f"the code of the package has {faults}: {told}", findings)
+            messages = "; ".join(finding.message for finding in findings)
+            raise LinkError(f"the code of the package has {faults}: {messages}", findings)
         return _Loaded(package, PythonTools(linked, self._threads, self._limits))

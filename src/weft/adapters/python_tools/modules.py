@@ -34,7 +34,7 @@ _WORKSPACE: Final = "workflows"
 
 
 def package_builtins(package: str, files: Mapping[str, bytes]) -> dict[str, Any]:
-    """Return the built-in names as code of a package sees them."""
+    """Return the built-in names for the code of a package."""
     own = {
         "__import__": _importer(package, _module_names(files)),
         "print": _print,
@@ -44,7 +44,7 @@ def package_builtins(package: str, files: Mapping[str, bytes]) -> dict[str, Any]
 
 
 def _module_names(files: Mapping[str, bytes]) -> frozenset[str]:
-    """Name every module and folder of a package, from its own folder on."""
+    """Return the names of all modules and folders of a package."""
     stems = (path.removesuffix(".py").split("/") for path in files if path.endswith(".py"))
     return frozenset(".".join(stem[: end + 1]) for stem in stems for end in range(len(stem)))
 
@@ -60,9 +60,9 @@ def _importer(package: str, known: frozenset[str]) -> Import:
         names = tuple(fromlist or ())
         inner = None if level else _inside(name, _folder(package, globals or {}), names, known)
         if inner is not None and names:
-            return builtins.__import__(_joined(package, inner), globals, locals, names, 0)
+            return builtins.__import__(_module_name(package, inner), globals, locals, names, 0)
         if inner is not None:
-            import_module(_joined(package, inner))
+            import_module(_module_name(package, inner))
             return _first(package, name, inner)
         found = builtins.__import__(name, globals, locals, names, level)
         return _TYPING if found is typing else found
@@ -73,27 +73,27 @@ def _importer(package: str, known: frozenset[str]) -> Import:
 def _inside(
     name: str, folder: list[str], names: tuple[str, ...], known: frozenset[str]
 ) -> str | None:
-    """Return the module of the package that an absolute import means, or None if it means none."""
+    """Return the module of the package that an absolute import means, or None."""
     first, *rest = name.split(".")
     if first == _WORKSPACE:
         inner = ".".join(rest[1:])
         return inner if inner in known or (not inner and known.intersection(names)) else None
     if name in known:
         return name
-    # A file beside the importing one; but a file called json.py does not hide Python's own.
+    # A file beside the importing one; a file named json.py does not hide Python's json.
     beside = ".".join([*folder, name])
     return beside if beside in known and first not in sys.stdlib_module_names else None
 
 
 def _first(package: str, name: str, inner: str) -> ModuleType:
-    """Return what `import a.b.c` binds: the module that `a` stands for."""
+    """Return the module that `import a.b.c` binds: that of `a`."""
     first, *rest = name.split(".")
     if first == _WORKSPACE:
         holder = ModuleType(_WORKSPACE)
         setattr(holder, rest[0], sys.modules[package])
         return holder
     parts = inner.split(".")
-    return sys.modules[_joined(package, ".".join(parts[: len(parts) - len(rest)]))]
+    return sys.modules[_module_name(package, ".".join(parts[: len(parts) - len(rest)]))]
 
 
 def _folder(package: str, importing: Mapping[str, Any]) -> list[str]:
@@ -101,7 +101,7 @@ def _folder(package: str, importing: Mapping[str, Any]) -> list[str]:
     return inner.strip(".").split(".")
 
 
-def _joined(package: str, inner: str) -> str:
+def _module_name(package: str, inner: str) -> str:
     return f"{package}.{inner}" if inner else package
 
 
@@ -128,33 +128,34 @@ def _typing_twin() -> ModuleType:
     return twin
 
 
-#: What `import typing` gives: from Python 3.12 on pydantic reads Python's own TypedDict.
+#: The result of `import typing`: from Python 3.12 on pydantic reads Python's own TypedDict.
 _TYPING: Final = typing if sys.version_info >= (3, 12) else _typing_twin()
 
 
 ROOT: Final = "weft_packages"
 
-#: Two loaders of one process must not take the same name for a package at the same time, nor
-#: change the list of finders.
+#: Held while a package is named and while the list of finders changes: two loaders of one
+#: process must not choose the same name.
 _NAMING: Final = RLock()
 
-#: The folders of loaded packages in tracebacks: two versions of a package are kept apart.
+#: The folders of loaded packages in tracebacks, which differ between versions.
 _FOLDERS: Final[set[str]] = set()
 
 
 @dataclass(frozen=True, slots=True)
 class PackageCode:
-    """The code of one package, and the name below which it is imported."""
+    """The code of one package, and the name of its namespace."""
 
     name: str
     files: Mapping[str, bytes]
     builtins: dict[str, Any]
-    #: What tracebacks call its folder; no other package of the process has the same.
+    #: Its folder in tracebacks, unique in the process.
     folder: str
 
     def module(self, path: str) -> ModuleType:
-        """Import a file, and what it imports in turn; raises whatever its code raises."""
-        return import_module(f"{self.name}.{path.removesuffix('.py').replace('/', '.')}")
+        """Import a file and its imports; raises the exceptions of the code."""
+        stem = path.removesuffix(".py").removesuffix("/__init__")
+        return import_module(f"{self.name}.{stem.replace('/', '.')}")
 
     def file_name(self, path: str) -> str:
         """Return the name of a file in tracebacks."""
@@ -180,7 +181,7 @@ class PackageFinder(MetaPathFinder):
         return package
 
     def remove(self, package: PackageCode) -> None:
-        """Forget a package and all its modules; calls under way keep what they hold."""
+        """Remove a package and its modules; current calls keep their references."""
         del self._packages[package.name]
         for name in list(sys.modules):
             if name == package.name or name.startswith(f"{package.name}."):
@@ -191,7 +192,7 @@ class PackageFinder(MetaPathFinder):
         with _NAMING:
             _FOLDERS.discard(package.folder)
             if not self._packages:
-                # Not in place: another thread may be going through it, and would miss a finder.
+                # A new list: another thread may be iterating over the old one.
                 sys.meta_path = [finder for finder in sys.meta_path if finder is not self]
 
     def find_spec(
@@ -223,11 +224,11 @@ class _CodeLoader(ExecutionLoader):
         return decode_source(self._package.files[self._path])
 
     def is_package(self, fullname: str) -> bool:  # noqa: ARG002
-        """Tell whether the file stands for its folder."""
+        """Return whether the file is the `__init__.py` of its folder."""
         return self._path.endswith("/__init__.py")
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the file, with what a package finds around it."""
+        """Run the file with the built-in names of packages."""
         vars(module)["__builtins__"] = self._package.builtins
         super().exec_module(module)
 
@@ -249,12 +250,12 @@ def _spec(package: PackageCode, fullname: str, stem: str) -> ModuleSpec | None:
 
 
 def _empty(fullname: str) -> ModuleSpec:
-    """Return a folder without code of its own. Its search path is empty: only we find in it."""
+    """Return the module of a folder without code. Its search path is empty: only we search it."""
     return ModuleSpec(fullname, None, is_package=True)
 
 
 def _free_name(wanted: str) -> str:
-    """Return a name no module has: two hosts in one process may hold the same package."""
+    """Return an unused module name: two hosts of one process may load the same package."""
     return _free(wanted, "_", sys.modules)
 
 

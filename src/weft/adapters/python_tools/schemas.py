@@ -1,4 +1,4 @@
-"""What a model is told about a function, and how its arguments are read. Worked out once."""
+"""The schema of a function for models, and the validation of its arguments."""
 
 import inspect
 import re
@@ -18,15 +18,15 @@ from weft.ports.model import ToolSchema
 from weft.runtime.tools.context_variables import Context
 from weft.runtime.variables.json_values import own_copy
 
-#: A type hint is whatever an author writes: a class, an alias, a special form.
+#: A type hint of an author: a class, an alias, a special form.
 Hint: TypeAlias = Any
 _CONTEXT: Final = "context_variables"
 _SHORT_CONTEXT: Final = "context"
 
-#: Of many faults a model is told the first ones: fixing those often fixes the others.
+#: The most errors that a model gets: correcting the first often corrects the others.
 _MOST_FAULTS: Final = 10
 
-#: Keys of a schema that hold values, not schemas.
+#: Keys of a schema that contain values, not schemas.
 _PLAIN_VALUES: Final = frozenset({"default", "const", "enum", "examples", "required"})
 _SECTION: Final = re.compile(r"(?:Args|Arguments|Parameters):\s*\Z")
 _ENTRY: Final = re.compile(r"\*{0,2}(?P<name>\w+)\s*(?:\([^)]*\))?:\s*(?P<text>.*)\Z")
@@ -34,7 +34,7 @@ _ENTRY: Final = re.compile(r"\*{0,2}(?P<name>\w+)\s*(?:\([^)]*\))?:\s*(?P<text>.
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A function as a model sees it, and as it is called."""
+    """The signature of a function for models, and for calls."""
 
     schema: ToolSchema
     #: The parameters that the run fills, not the model.
@@ -49,9 +49,9 @@ class Signature:
         return fields if self.is_open else {name: v for name, v in fields.items() if name in own}
 
     def read(self, arguments: Mapping[str, Json]) -> dict[str, Any]:
-        """Return arguments as the function wants them; raise RetryModel naming every fault."""
+        """Return validated arguments; raises RetryModel with the errors."""
         try:
-            # The function may change what it is given; the journal must not change with it.
+            # A copy: the function may change its arguments, and the journal must not change.
             return self._reader.validate_python(
                 {name: own_copy(v) for name, v in arguments.items()}
             )
@@ -61,11 +61,11 @@ class Signature:
     def _faults(self, error: ValidationError) -> str:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         known = ", ".join(self.schema.parameters["properties"]) or "no arguments"
-        told = [_sentence(fault, known) for fault in found[:_MOST_FAULTS]]
-        more = len(found) - len(told)
+        errors = [_sentence(fault, known) for fault in found[:_MOST_FAULTS]]
+        more = len(found) - len(errors)
         rest = [f"There {'is 1 more fault' if more == 1 else f'are {more} more faults'}."]
         name = self.schema.name
-        return " ".join([f"The arguments of {name} do not fit.", *told, *(rest if more else ())])
+        return " ".join([f"The arguments of {name} are invalid.", *errors, *(rest if more else ())])
 
 
 def _sentence(fault: ErrorDetails, known: str) -> str:
@@ -74,10 +74,10 @@ def _sentence(fault: ErrorDetails, known: str) -> str:
         case "missing":
             return f"{where} is missing."
         case "extra_forbidden":
-            return f"{where} is not known; the tool takes {known}."
+            return f"{where} is unknown; the tool takes {known}."
         case _:
-            told = fault["msg"].removeprefix("Input ")
-            return f"{where} {told}." if told != fault["msg"] else f"{where}: {told}."
+            message = fault["msg"].removeprefix("Input ")
+            return f"{where} {message}." if message != fault["msg"] else f"{where}: {message}."
 
 
 @dataclass
@@ -92,7 +92,7 @@ class _Draft:
 
 
 def read_signature(name: str, function: Callable[..., Any]) -> Signature | list[str]:
-    """Work out what a model is told about a function, or say all that stands in the way."""
+    """Return the signature of a function, or all reasons why models cannot call it."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError) as error:
@@ -128,25 +128,25 @@ def _add(
 
 
 def _hint(function: Callable[..., Any], parameter: Parameter) -> Hint:
-    """Return the type of a parameter, or Context for one that the run fills by its name."""
+    """Return the type of a parameter, or Context for one that the run fills."""
     bare = parameter.annotation is Parameter.empty
     if parameter.name == _CONTEXT or (parameter.name == _SHORT_CONTEXT and bare):
         return Context
     if bare:
         return Any
 
-    # One at a time: a hint that cannot be read does not matter where none is needed.
+    # One at a time: an unreadable hint matters only if it is needed.
     holder = type("Holder", (), {"__annotations__": {parameter.name: parameter.annotation}})
     names = getattr(inspect.unwrap(function), "__globals__", {})
     return get_type_hints(holder, globalns=names, include_extras=True)[parameter.name]
 
 
 def _field(parameter: Parameter, hint: Hint, text: str | None) -> Hint:
-    """Return a parameter as a field: with its description, and required if it has no default."""
+    """Return a parameter as a field with description and default."""
     notes = getattr(hint, "__metadata__", ())
     described = any(isinstance(note, FieldInfo) and note.description for note in notes)
-    told = next((note for note in notes if isinstance(note, str)), text)
-    extra: dict[str, Any] = {} if described or not told else {"description": told}
+    description = next((note for note in notes if isinstance(note, str)), text)
+    extra: dict[str, Any] = {} if described or not description else {"description": description}
     if parameter.default is Parameter.empty:
         return Annotated[hint, Field(json_schema_extra=extra)]
     if parameter.default is None:
@@ -156,7 +156,7 @@ def _field(parameter: Parameter, hint: Hint, text: str | None) -> Hint:
 
 
 def _default(value: object) -> dict[str, Any]:
-    """Return the default as the schema tells it; one that JSON cannot say is left untold."""
+    """Return the default for the schema; one that JSON cannot represent is left out."""
     try:
         return {"default": to_jsonable_python(value)}
     except ValueError:
@@ -164,7 +164,7 @@ def _default(value: object) -> dict[str, Any]:
 
 
 def _signature(name: str, function: Callable[..., Any], draft: _Draft) -> Signature | list[str]:
-    # Types may say themselves how they are read, so code of the author runs here as well.
+    # Types may define their own validation, so code of the author runs here.
     unfit = list(_unfit(function, draft))
     if unfit:
         return unfit
@@ -191,14 +191,14 @@ def _reader(fields: dict[str, Hint], *, is_open: bool) -> TypeAdapter[dict[str, 
 
 
 def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema without the titles pydantic makes up: they say nothing and cost tokens."""
+    """Return a schema without the titles pydantic generates, which only cost tokens."""
     return {key: _inside(key, value) for key, value in schema.items() if key != "title"}
 
 
 def _inside(key: str, value: Any) -> Any:  # noqa: ANN401 - a schema is whatever JSON it is
     match value:
         case dict() if key in ("properties", "$defs"):
-            # Here the keys are names, and `title` is one like any other.
+            # The keys are names of properties here, and one may be `title`.
             return {name: _untitled(inner) for name, inner in cast("dict[str, Any]", value).items()}
         case dict() if key not in _PLAIN_VALUES:
             return _untitled(cast("dict[str, Any]", value))
@@ -213,7 +213,7 @@ def summary(function: Callable[..., Any]) -> str:
 
 
 def parameter_texts(function: Callable[..., Any]) -> dict[str, str]:
-    """Return what stands below "Args:" for each parameter, each as one line."""
+    """Return the descriptions of parameters below "Args:", each as one line."""
     texts: dict[str, list[str]] = {}
     entry: list[str] = []
     margin = 0
@@ -229,7 +229,7 @@ def parameter_texts(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def _section(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield the lines of the section on arguments with their indent; it ends where that ends."""
+    """Yield the lines of the "Args:" section with their indent."""
     inside = False
     for line in lines:
         text = line.strip()

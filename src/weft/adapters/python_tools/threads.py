@@ -1,22 +1,22 @@
-"""Threads for functions that block: a bounded number, and none that hangs stops the others.
+"""A bounded pool of threads for functions that block; hanging threads are replaced.
 
-A thread cannot be stopped from outside. One whose call is given up is left behind and replaced,
+A thread cannot be stopped from outside. One whose call is abandoned is left behind and replaced,
 within a limit; it ends when its function returns, or with the process.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Condition, Thread
 from typing import Final, Literal, TypeAlias
 
+from weft.adapters.fair_queue import FairQueue
 from weft.errors import UsageError
 
-#: waiting: for a thread; running; left: nobody waits for its end; over.
+#: waiting: for a thread; running; left: abandoned while running; over: ended.
 _Stage: TypeAlias = Literal["waiting", "running", "left", "over"]
 
-#: How many threads work at a time, and how many more may hang.
+#: The number of working threads, and how many more may hang.
 SIZE: Final = 32
 MOST_LEFT: Final = 64
 
@@ -36,32 +36,35 @@ class Threads:
     def __init__(self, size: int = SIZE, most_left: int = MOST_LEFT) -> None:
         self._size = size
         self._most = size + most_left
-        self._jobs: deque[Job] = deque()
+        self._jobs: FairQueue[Job] = FairQueue()
         self._alive = 0
         self._idle = 0
         self._left = 0
         self._closed = False
-        # The threads must not keep the process from ending, so they are daemons and nobody joins
-        # them; everything below is read and written with this held.
+        # The threads must not keep the process from ending: they are daemons and never joined.
+        # The lock protects everything below.
         self._turn = Condition()
 
     @property
     def left_behind(self) -> int:
-        """How many threads are in calls that were given up."""
+        """The number of threads in abandoned calls."""
         return self._left
 
-    def start(self, work: Callable[[], object]) -> Job:
-        """Let a function run as soon as a thread is free; its result raises what it raises."""
+    def start(self, work: Callable[[], object], app: str = "") -> Job:
+        """Let a function run as soon as a thread is free; its result raises what it raises.
+
+        Where all threads are busy, the functions of each tenant wait in turn.
+        """
         job = Job(work, asyncio.get_running_loop().create_future())
         with self._turn:
             if self._closed:
-                raise UsageError("tools cannot be called any more: their loader is closed")
-            self._jobs.append(job)
+                raise UsageError("tools cannot be called: their loader is closed")
+            self._jobs.append(app, job)
             self._wake()
         return job
 
     def leave(self, job: Job) -> bool:
-        """Give a job up; return whether it is running, and so leaves a thread behind."""
+        """Abandon a job; return whether it was running, and so leaves a thread behind."""
         job.result.cancel()
         with self._turn:
             if job.stage != "running":
@@ -73,13 +76,13 @@ class Threads:
             return True
 
     def close(self) -> None:
-        """Take no more work, and let each thread end when it has nothing left to do."""
+        """Refuse further work; each thread ends when the queue is empty."""
         with self._turn:
             self._closed = True
             self._turn.notify_all()
 
     def _wake(self) -> None:
-        """See to it that somebody takes the jobs that wait."""
+        """Start or wake a thread for a waiting job."""
         if self._idle >= len(self._jobs):
             self._turn.notify()
         elif self._alive - self._left < self._size and self._alive < self._most:
@@ -88,7 +91,7 @@ class Threads:
 
     def _work(self) -> None:
         while self._work_once():
-            # Nothing of a finished job stays in this frame while the thread waits for the next.
+            # The frame must not keep a finished job alive while the thread waits.
             continue
 
     def _work_once(self) -> bool:
@@ -103,7 +106,7 @@ class Threads:
         return True
 
     def _next(self) -> Job | None:
-        """Wait for a job; None means that this thread is not needed any more."""
+        """Wait for a job; None means that this thread should end."""
         with self._turn:
             while self._alive - self._left <= self._size:
                 while self._jobs:
@@ -128,7 +131,7 @@ class Threads:
         try:
             job.result.get_loop().call_soon_threadsafe(_settle, job.result, value, error)
         except RuntimeError:
-            # The loop is closed: nobody waits any more.
+            # The event loop is closed.
             return
 
 

@@ -45,7 +45,7 @@ _TRANSLATED: Final = ip_network("64:ff9b::/96")
 
 
 def is_public(text: str) -> bool:
-    """Tell whether a text is a public IP address.
+    """Return whether a text is a public IP address.
 
     >>> is_public("8.8.8.8"), is_public("10.0.0.1"), is_public("::ffff:127.0.0.1")
     (True, False, False)
@@ -145,15 +145,16 @@ class Connections:
         self._allowed = allow_hosts
         self._pools: dict[bool, ClientSession] = {}
 
-    async def get(self, request: ServiceRequest) -> tuple[bytes, Json]:
+    async def send(self, request: ServiceRequest) -> tuple[bytes, Json]:
         """Send one request; return the body and its JSON. Raises PortError."""
         label = f"{request.service}, {request.operation}"
         try:
             url = _parse_url(request.url)
             label += f" ({url.scheme}://{url.host_port_subcomponent}{url.raw_path})"
             async with asyncio.timeout(request.timeout):
-                raw = await self._follow(url, _headers(request.login), request.max_bytes)
-            return raw, _parse_json(raw)
+                raw = await self._follow(url, request)
+            # What changes something may answer with nothing.
+            return raw, None if not raw and request.method != "GET" else _parse_json(raw)
         except TimeoutError:
             fact = f"no answer within {request.timeout:g} s. Try again later, or allow more time."
             fault = PortError(fact, retryable=True)
@@ -162,15 +163,39 @@ class Connections:
         fault.args = (f"{label}: {fault}",)
         raise fault
 
-    async def _follow(self, url: URL, headers: dict[str, str], most: int) -> bytes:
+    async def post(
+        self, address: str, body: bytes, headers: Mapping[str, str], seconds: float
+    ) -> None:
+        """Send a body; redirects are not followed. Raises PortError unless it is accepted."""
+        url = _parse_url(address)
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                self._pool(url).post(
+                    url, data=body, headers=headers, allow_redirects=False
+                ) as response,
+            ):
+                if not 200 <= response.status < 300:
+                    raise status_error(response.status, response.headers)
+        except TimeoutError:
+            raise PortError(f"no answer within {seconds:g} s", retryable=True) from None
+        except (ClientError, OSError, ValueError) as error:
+            raise connection_error(error, url) from None
+
+    async def _follow(self, url: URL, request: ServiceRequest) -> bytes:
+        headers = _headers(request.login)
+        if request.key:
+            headers["Idempotency-Key"] = request.key
+        if request.body is not None:
+            headers["Content-Type"] = "application/json"
         for _ in range(MOST_REDIRECTS + 1):
             # A body that is not read to its end here is dropped with its connection.
             try:
-                async with self._pool(url).get(
-                    url, headers=headers, allow_redirects=False
+                async with self._pool(url).request(
+                    request.method, url, headers=headers, data=request.body, allow_redirects=False
                 ) as response:
-                    if response.status not in _REDIRECTS:
-                        return await _read_body(response, most)
+                    if response.status not in _REDIRECTS or request.method != "GET":
+                        return await _read_body(response, request.max_bytes)
                     target = _redirect_target(url, response.headers.get("Location", ""))
             except (ClientError, OSError, ValueError) as error:
                 # The library's message may contain the whole address, so it is not quoted.

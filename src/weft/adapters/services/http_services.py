@@ -76,7 +76,7 @@ class HttpServices:
         self._calls: dict[Hashable, _Call] = {}
         self._closed = False
 
-    async def get(self, scope: Scope, request: ServiceRequest) -> ServiceAnswer:
+    async def ask(self, scope: Scope, request: ServiceRequest) -> ServiceAnswer:
         """Return the JSON a service answers with.
 
         Raises PortError, which names no secret; SetupError if the library is not installed.
@@ -92,7 +92,7 @@ class HttpServices:
         return replace(answer, value=read_json(raw))  # other callers share this answer
 
     async def close(self) -> None:
-        """Close every connection, for good."""
+        """Close every connection permanently."""
         self._closed = True
         if self._connections is not None:
             await self._connections.close()
@@ -118,7 +118,7 @@ class HttpServices:
         while True:
             connections = await self._open(request)
             try:
-                raw, value = await connections.get(request)
+                raw, value = await connections.send(request)
                 return raw, ServiceAnswer(value, attempts=attempt)
             except PortError as error:
                 error.attempts = attempt
@@ -132,14 +132,14 @@ class HttpServices:
     async def _open(self, request: ServiceRequest) -> "Connections":
         if self._connections is None and not self._closed:
             # In a thread: the import takes long and must not block the event loop.
-            made = await asyncio.to_thread(_load_connections, request.service)
+            made = await asyncio.to_thread(load_connections, request.service)
             self._connections = self._connections or made(self._allow_hosts)
         if self._closed or self._connections is None:
             raise PortError(f"{request.service} is not asked any more: the host is closed")
         return self._connections
 
 
-def _load_connections(service: str) -> "type[Connections]":
+def load_connections(service: str) -> "type[Connections]":
     try:
         # Deferred: an extra that loads slowly, and not every run needs it.
         from weft.adapters.services.connections import Connections  # noqa: PLC0415

@@ -12,19 +12,23 @@ from weft.engine.board.joins import (
     close_batch,
     close_window,
     collect,
-    enqueue,
     flush_batches,
     unfinished_deliveries,
 )
 from weft.engine.board.publishing import (
     NO_KEY,
-    Draft,
     artifact_event,
     tick_name,
     timer_name,
 )
 from weft.engine.board.rules import BoardAgentRules, BoardRules, SubscriptionRules, next_time
-from weft.engine.board.state import Artifact, BoardState, Delayed, Delivery
+from weft.engine.board.state import (
+    Artifact,
+    BoardState,
+    Delayed,
+    Delivery,
+    board_owner,
+)
 from weft.engine.commands import Command, Record, Start
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import (
@@ -37,8 +41,9 @@ from weft.engine.events import (
     RunStarted,
     TimerSet,
 )
-from weft.engine.log import Fifo
-from weft.engine.state import State, Timer, without
+from weft.engine.persistent import Fifo
+from weft.engine.state import State, without
+from weft.engine.timers import Timer
 from weft.engine.turn.run import end_run
 from weft.engine.variables.conditions import evaluate
 from weft.errors import ExpressionError
@@ -66,14 +71,16 @@ def start_correlation(
     compiled: CompiledWorkflow, state: State, event: Event, data: RunStarted
 ) -> list[Command]:
     """Begin a correlation, a collection or a schedule."""
+    rules = rules_of(compiled)
+    owner = board_owner(data.user, shared=rules.spec.shared)
     state.board = BoardState(
-        data.correlation or state.run, last_at=event.at, schedule=data.schedule
+        data.correlation or state.run, owner, last_at=event.at, schedule=data.schedule
     )
     if data.schedule:
         return _schedule(compiled, board_of(state), event)
     if data.collects:
         return []
-    due = event.at + round(rules_of(compiled).spec.idle_seconds * 1000)
+    due = event.at + round(rules.spec.idle_seconds * 1000)
     return [Record(TimerSet(_IDLE, due, "board"), turn=0)]
 
 
@@ -94,9 +101,9 @@ def on_artifact_published(
         board = board.replace(outside=board.outside + 1, ids=board.ids.added(data.id))
     state.board = board
     commands: list[Command] = [
-        Record(_undeliverable(data.id, name, fault), turn=0) for name, fault in data.faults.items()
+        Record(_undeliverable(data.id, name, fault), turn=0) for name, fault in data.errors.items()
     ]
-    elsewhere = frozenset(data.letters.values())
+    elsewhere = frozenset(data.forwarded_to.values())
     wakes = {name: key for name, key in data.wakes.items() if name not in elsewhere}
     direct = bool(data.direct)
     visible_at = event.at + data.delay
@@ -122,7 +129,7 @@ def on_artifact_arrived(
     )  # fmt: skip
     state.board = board.replace(
         outside=board.outside + 1,
-        ids=board.ids.added(data.letter),
+        ids=board.ids.added(data.mail),
         last_at=event.at,
     )
     wakes = {data.subscription: data.key}
@@ -145,21 +152,22 @@ def _deliver(
     if (wakes or counts) and visible_at > event.at:
         timer = timer_name("visible", event.seq)
         delayed = Delayed(artifact, wakes, direct, counts)
-        state.board = board.replace(delayed={**board.delayed, timer: delayed})
+        state.board = board.replace(delayed=board.delayed.added(timer, delayed))
         return [Record(TimerSet(timer, visible_at, "board"), turn=0)]
     for name in counts:
         counted = board.counts.get(name, {})
         counted = {**counted, artifact.type: counted.get(artifact.type, 0) + 1}
         board = board.replace(counts={**board.counts, name: counted})
     commands: list[Command] = []
-    if direct:  # It is given to the agent without joins or batches.
-        for name in list(wakes)[:1]:
-            board = enqueue(board, name, (artifact,), event.seq)
-    else:
-        for name, key in wakes.items():
-            subscription = rules.subscriptions[name]
+    for name, key in wakes.items():
+        subscription = rules.subscriptions[name]
+        if direct or subscription.at_once:
+            board = board.enqueued(name, (artifact,), event.seq)
+        else:
             board, more = collect(state, board, subscription, key, artifact, event)
             commands += more
+        if direct:  # It is given to one agent, without joins or batches.
+            break
     state.board = board
     return commands
 
@@ -168,7 +176,7 @@ def on_delivery_missed(
     compiled: CompiledWorkflow, state: State, _event: Event, data: DeliveryMissed
 ) -> list[Command]:
     """Start other turns if an agent was woken too often; else do nothing."""
-    if data.why != "breaker":
+    if data.why != "wake_limit":
         return []
     board = board_of(state)
     queue = board.queues[data.subscription].rest()
@@ -211,11 +219,11 @@ def start_next(compiled: CompiledWorkflow, state: State) -> list[Command]:
         if chosen is None:
             break
         woken = board.woken.get(chosen.agent, 0) + starts[chosen.agent]
-        if woken >= rules.spec.breaker * max(1, board.outside):
+        if woken >= rules.spec.max_wakes_per_input * max(1, board.outside):
             waiting = board.queues[chosen.name][taken.get(chosen.name, 0)]
             ids = tuple(artifact.id for artifact in waiting.artifacts)
             told = f"{chosen.agent} was woken {woken} times"
-            trips = Record(DeliveryMissed(chosen.name, ids, "breaker", told), turn=0)
+            trips = Record(DeliveryMissed(chosen.name, ids, "wake_limit", told), turn=0)
             return [*commands, trips]
         starts[chosen.agent] += 1
         taken[chosen.name] = taken.get(chosen.name, 0) + 1
@@ -247,7 +255,7 @@ def _most_urgent(
 
 
 def _is_activated(subscription: SubscriptionRules, board: BoardState) -> bool:
-    """Tell whether the activation condition of a subscription holds; missing types count 0."""
+    """Return whether the activation condition of a subscription holds; missing types count 0."""
     if subscription.activation is None:
         return True
     try:
@@ -292,15 +300,15 @@ def on_timer(compiled: CompiledWorkflow, state: State, event: Event, timer: Time
             return _tick(compiled, state, event, timer)
         case "visible":
             delayed = board.delayed[timer.id]
-            state.board = board.replace(delayed=without(board.delayed, timer.id))
+            state.board = board.replace(delayed=board.delayed.removed(timer.id))
             artifact, wakes, direct, counts = delayed
             commands = _deliver(
                 compiled, state, event, artifact, wakes, 0, direct=direct, counts=counts
             )
         case "defer":
             name, delivery = board.deferred[timer.id]
-            board = board.replace(deferred=without(board.deferred, timer.id))
-            state.board = enqueue(board, name, delivery.artifacts, delivery.order, delivery.tries)
+            board = board.replace(deferred=board.deferred.removed(timer.id))
+            state.board = board.enqueued(name, delivery.artifacts, delivery.order, delivery.tries)
         case "window":
             state.board, commands = close_window(board, timer.id)
         case _:
@@ -312,7 +320,7 @@ def _when_idle(compiled: CompiledWorkflow, state: State, event: Event) -> list[C
     """End a correlation that was idle for its time limit; else check again later."""
     board, seconds = board_of(state), rules_of(compiled).spec.idle_seconds
     due = board.last_at + round(seconds * 1000)
-    busy = state.active or any(timer != _IDLE for timer in state.timers)
+    busy = state.active or len(state.timers) > (_IDLE in state.timers)
     if due > event.at or busy:
         return [Record(TimerSet(_IDLE, max(due, event.at + 1000), "board"), turn=0)]
     return end_correlation(compiled, state, "completed", f"no activity for {seconds:g} seconds")
@@ -351,6 +359,11 @@ def _tick(compiled: CompiledWorkflow, state: State, event: Event, timer: Timer) 
     state.board = board
     payload: Json = {"iteration": board.ticks, "fired_at": event.at}
     name = tick_name(board.correlation, board.ticks)
-    draft = Draft(TICK, payload, f"schedule:{board.schedule}", direct=board.schedule, id=name)
-    tick = Record(artifact_event(rules_of(compiled), state.app, draft), turn=0)
-    return [tick, *_schedule(compiled, board, event, timer.at)]
+    tick = artifact_event(
+        rules_of(compiled),
+        state.app,
+        {"type": TICK, "payload": payload, "id": name},
+        by=f"schedule:{board.schedule}",
+        direct=board.schedule,
+    )
+    return [Record(tick, turn=0), *_schedule(compiled, board, event, timer.at)]

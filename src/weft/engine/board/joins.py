@@ -5,14 +5,20 @@ from typing import Final
 
 from weft.engine.board.publishing import timer_name
 from weft.engine.board.rules import SubscriptionRules
-from weft.engine.board.state import Artifact, BoardState, Delivery, JoinWindow, PendingBatch
+from weft.engine.board.state import (
+    Artifact,
+    BoardState,
+    JoinWindow,
+    OpenWindows,
+    PendingBatch,
+)
 from weft.engine.commands import Command, Record
 from weft.engine.events import DeliveryMissed, Event, TimerSet
-from weft.engine.log import Fifo
+from weft.engine.persistent import Fifo, SharedDict
 from weft.engine.state import State, without
 
 #: Said of what waited for others that did not come while its window was open.
-TOO_LATE: Final = "the others did not come in time"
+TOO_LATE: Final = "the others did not arrive in time"
 
 
 def collect(
@@ -25,6 +31,7 @@ def collect(
 ) -> tuple[BoardState, list[Command]]:
     """Add an artifact to a subscription; a complete group is queued, or added to its batch."""
     commands: list[Command] = []
+    is_counted = rules.join is not None and rules.join.within_count is not None
     if rules.join is not None and rules.join.within_count is not None:
         seen = board.seen.get(rules.name, 0) + 1
         board = board.replace(seen={**board.seen, rules.name: seen})
@@ -33,35 +40,37 @@ def collect(
     if rules.single:
         board, more = _complete(state, board, rules, (artifact,), event)
         return board, [*commands, *more]
-    place = (rules.name, key)
-    window = board.joins.get(place)
+    windows = board.joins.get(rules.name) or OpenWindows(SharedDict(), SharedDict(), Fifo())
+    window = windows.windows.get(key)
     if window is not None and _is_late(state, window.timer, event):
         commands.append(_missed_window(rules.name, window, TOO_LATE))
-        state.timers, window = without(state.timers, window.timer), None
+        state.timers, window = state.timers.removed(window.timer), None
     window = window or JoinWindow({}, seen=board.seen.get(rules.name, 0))
     waiting = window.waiting.get(artifact.type) or Fifo[Artifact]()
     window = window._replace(waiting={**window.waiting, artifact.type: waiting.added(artifact)})
     group = _taken(rules, window)
     if group is None:
-        window, opened = _opened(rules, window, event)
-        return board.replace(joins={**board.joins, place: window}), [*commands, *opened]
+        window, opened = _open_window(rules, window, event)
+        windows = windows.stored(key, window, is_counted=is_counted)
+        return board.with_windows(rules.name, windows), [*commands, *opened]
     left = {
         type_: found.rest(rules.needed[type_])
         for type_, found in window.waiting.items()
         if len(found) > rules.needed[type_]
     }
-    if window.timer:
-        state.timers = without(state.timers, window.timer)
+    state.timers = state.timers.removed(window.timer)
     if left:  # It waits for others of its own, in a window of its own.
-        window, opened = _opened(rules, JoinWindow(left, seen=window.seen), event)
-        board, commands = board.replace(joins={**board.joins, place: window}), [*commands, *opened]
+        window, opened = _open_window(rules, JoinWindow(left, seen=window.seen), event)
+        windows = windows.stored(key, window, is_counted=is_counted)
+        commands += opened
     else:
-        board = board.replace(joins=without(board.joins, place))
+        windows = windows.closed(key)
+    board = board.with_windows(rules.name, windows)
     board, more = _complete(state, board, rules, group, event)
     return board, [*commands, *more]
 
 
-def _opened(
+def _open_window(
     rules: SubscriptionRules, window: JoinWindow, event: Event
 ) -> tuple[JoinWindow, list[Command]]:
     """Start the timer of a window that has a time limit and no timer yet."""
@@ -73,7 +82,7 @@ def _opened(
 
 
 def _is_late(state: State, id_: str, event: Event) -> bool:
-    """Tell whether a timer is due and has not fired yet, since no process was running."""
+    """Return whether a timer is due and has not fired yet, since no process was running."""
     timer = state.timers.get(id_)
     return timer is not None and timer.at <= event.at
 
@@ -96,18 +105,20 @@ def _pass_over(
     state: State, board: BoardState, rules: SubscriptionRules, before: int
 ) -> tuple[BoardState, list[Command]]:
     """Drop windows in which too many other artifacts came."""
-    gone = [
-        key for key, window in board.joins.items() if key[0] == rules.name and window.seen < before
-    ]
-    if not gone:
+    windows = board.joins.get(rules.name)
+    if windows is None or not len(windows.opened) or windows.opened[0][0] >= before:
         return board, []
-    told = "too many others came in between"
-    timers = {board.joins[each_key].timer for each_key in gone}
-    state.timers = {id_: timer for id_, timer in state.timers.items() if id_ not in timers}
-    windows = {key: each_window for key, each_window in board.joins.items() if key not in gone}
-    return board.replace(joins=windows), [
-        _missed_window(rules.name, board.joins[each_key], told) for each_key in gone
-    ]
+    missed: list[Command] = []
+    opened = windows.opened
+    while len(opened) and opened[0][0] < before:
+        seen, key = opened[0]
+        opened = opened.rest()
+        window = windows.windows.get(key)
+        if window is not None and window.seen == seen:
+            missed.append(_missed_window(rules.name, window, "too many others came in between"))
+            state.timers = state.timers.removed(window.timer)
+            windows = windows.closed(key)
+    return board.with_windows(rules.name, windows._replace(opened=opened)), missed
 
 
 def _complete(
@@ -119,17 +130,16 @@ def _complete(
 ) -> tuple[BoardState, list[Command]]:
     batch = rules.batch
     if batch is None:
-        return enqueue(board, rules.name, group, event.seq), []
+        return board.enqueued(rules.name, group, event.seq), []
     held = board.batches.get(rules.name)
     if held is not None and _is_late(state, held.timer, event):
-        state.timers = without(state.timers, held.timer)
+        state.timers = state.timers.removed(held.timer)
         board, held = _flush(board, rules.name, held, event), None
     held = held or PendingBatch(Fifo())
     held = held._replace(groups=held.groups.added(group))
     commands: list[Command] = []
     if batch.size is not None and len(held.groups) >= batch.size:
-        if held.timer:
-            state.timers = without(state.timers, held.timer)
+        state.timers = state.timers.removed(held.timer)
         return _flush(board, rules.name, held, event), commands
     if not held.timer and batch.timeout_seconds is not None:
         held = held._replace(timer=timer_name(f"batch:{rules.name}", event.seq))
@@ -141,36 +151,24 @@ def _complete(
 def _flush(board: BoardState, subscription: str, held: PendingBatch, event: Event) -> BoardState:
     whole = tuple(artifact for group in held.groups for artifact in group)
     board = board.replace(batches=without(board.batches, subscription))
-    return enqueue(board, subscription, whole, event.seq)
-
-
-def enqueue(
-    board: BoardState,
-    subscription: str,
-    artifacts: tuple[Artifact, ...],
-    order: int,
-    tries: int = 0,
-) -> BoardState:
-    """Queue artifacts for their agent."""
-    queue = board.queues.get(subscription) or Fifo[Delivery]()
-    queue = queue.added(Delivery(artifacts, order, tries))
-    return board.replace(queues={**board.queues, subscription: queue})
+    return board.enqueued(subscription, whole, event.seq)
 
 
 def flush_batches(state: State, board: BoardState, event: Event) -> BoardState:
     """Queue all batches now."""
     for subscription, held in board.batches.items():
-        state.timers = without(state.timers, held.timer)
+        state.timers = state.timers.removed(held.timer)
         board = _flush(board, subscription, held, event)
     return board
 
 
 def close_window(board: BoardState, timer: str) -> tuple[BoardState, list[Command]]:
     """Drop a window whose other artifacts did not come in time."""
-    for key, window in board.joins.items():
-        if window.timer == timer:
-            gone = board.replace(joins=without(board.joins, key))
-            return gone, [_missed_window(key[0], window, TOO_LATE)]
+    for subscription, windows in board.joins.items():
+        key = windows.timed.get(timer)
+        if key is not None:
+            gone = board.with_windows(subscription, windows.closed(key))
+            return gone, [_missed_window(subscription, windows.windows[key], TOO_LATE)]
     return board, []
 
 
@@ -189,8 +187,9 @@ def _missed_window(subscription: str, window: JoinWindow, detail: str) -> Comman
 
 def unfinished_deliveries(board: BoardState) -> Iterator[DeliveryMissed]:
     """Yield the deliveries that are unfinished when a run ends."""
-    for (subscription, _), window in board.joins.items():
-        yield _left(subscription, *window.waiting.values())
+    for subscription, windows in board.joins.items():
+        for window in windows.windows.values():
+            yield _left(subscription, *window.waiting.values())
     for subscription, held in board.batches.items():
         yield _left(subscription, *held.groups)
     for subscription, queue in board.queues.items():

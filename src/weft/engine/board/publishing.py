@@ -4,15 +4,13 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from types import MappingProxyType
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
-from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from weft.engine.board.rules import BoardRules, SubscriptionRules, holds, test_of
 from weft.engine.board.state import Artifact, JsonDraft
-from weft.engine.board.visibility import audience, may_see
+from weft.engine.board.visibility import VISIBILITY, Identity, audience, may_see
 from weft.engine.events import ArtifactPublished
 from weft.engine.variables.triggers import dig
 from weft.findings import Json
@@ -22,94 +20,83 @@ from weft.spec.board import PUBLIC, BoardAgent, Publication, Visibility
 #: why that failed.
 Verdicts = Mapping[str, bool | str]
 
-#: Said of an artifact that cannot be joined.
-NO_KEY: Final = "it has no key to be joined by"
-
-VISIBILITY: Final[TypeAdapter[Visibility]] = TypeAdapter(Visibility)
+#: The error of an artifact that cannot be joined.
+NO_KEY: Final = "it has no key to join by"
 
 
-class Draft(NamedTuple):
-    """An artifact that is about to be published."""
+def artifact_event(
+    board: BoardRules,
+    tenant: str,
+    draft: JsonDraft,
+    *,
+    by: str,
+    partition: str = "",
+    direct: str = "",
+) -> ArtifactPublished:
+    """Return the event of an artifact, with the subscriptions that want it.
 
-    type: str
-    payload: Json
-    by: str
-    tags: tuple[str, ...] = ()
-    partition: str = ""
-    visibility: Visibility = PUBLIC
-    #: What functions of the package say: who wants it, and the keys it is joined by.
-    verdicts: Verdicts = MappingProxyType({})
-    keys: Mapping[str, str] = MappingProxyType({})
-    direct: str = ""
-    #: What it is called, once that is known.
-    id: str = ""
-
-
-def artifact_event(board: BoardRules, tenant: str, draft: Draft) -> ArtifactPublished:
-    """Return the event of an artifact, with the subscriptions that want it."""
-    seen = audience(draft.visibility, created_at=0, tenant=tenant)
-    wakes: dict[str, str] = {}
-    letters: dict[str, str] = {}
-    faults: dict[str, str] = {}
+    The draft also has what functions of the package say: `verdicts`, who wants it, and the `keys`
+    it is joined by. Raises ValueError if its visibility is malformed.
+    """
+    given: Any = draft
+    visibility = VISIBILITY.validate_python(given.get("visibility", PUBLIC))
+    seen = audience(visibility, created_at=0, tenant=tenant)
     seen_at_once = seen._replace(visible_at=0)
-    counts = tuple(
-        subscription.name
-        for subscription in board.subscriptions.values()
-        if subscription.activation is not None
-        and may_see(seen_at_once, board.identity(subscription.agent, tenant), 0)
-    )
-    for rules in _concerned(board, draft):
-        # An agent that may not see it is not woken, and never learns that it exists.
-        if not may_see(seen_at_once, board.identity(rules.agent, tenant), 0):
-            continue
-        wanted = _wanted(rules, draft)
-        if isinstance(wanted, str):
-            faults[rules.name] = wanted
-        elif wanted:
-            _address(board, rules, draft, wakes, letters, faults)
-    return ArtifactPublished(
-        type=draft.type,
-        payload=draft.payload,
-        by=draft.by,
-        id=draft.id,
-        tags=draft.tags,
-        partition=draft.partition,
-        visibility=policy_json(draft.visibility),
+    artifact = ArtifactPublished(
+        type=given["type"],
+        payload=given["payload"],
+        by=by,
+        id=given.get("id") or "",
+        tags=tuple(dict.fromkeys(given.get("tags") or ())),
+        partition=given.get("partition_key") or partition,
+        visibility=policy_json(visibility),
         delay=seen.visible_at,
-        wakes=wakes,
-        letters=letters,
-        counts=counts,
-        faults=faults,
-        direct=draft.direct,
+        counts=tuple(
+            subscription.name
+            for subscription in board.subscriptions.values()
+            if subscription.activation is not None
+            and may_see(seen_at_once, Identity(subscription.agent, subscription.labels, tenant), 0)
+        ),
+        direct=direct,
     )
+    for rules in _concerned(board, artifact):
+        # An agent that may not see it is not woken, and never learns that it exists.
+        if not may_see(seen_at_once, Identity(rules.agent, rules.labels, tenant), 0):
+            continue
+        wanted = _wants(rules, artifact, given.get("verdicts") or {})
+        if isinstance(wanted, str):
+            artifact.errors[rules.name] = wanted
+        elif wanted:
+            _address(board, rules, artifact, given.get("keys") or {})
+    return artifact
 
 
-def _concerned(board: BoardRules, draft: Draft) -> Iterator[SubscriptionRules]:
+def _concerned(board: BoardRules, artifact: ArtifactPublished) -> Iterator[SubscriptionRules]:
     """Yield the subscriptions to a type that an artifact may wake at all."""
-    for rules in board.by_type.get(draft.type, ()):
-        if draft.direct:
-            if rules.agent == draft.direct and rules.mode != "events":
+    for rules in board.by_type.get(artifact.type, ()):
+        if artifact.direct:
+            if rules.agent == artifact.direct and rules.mode != "events":
                 yield rules
-        elif rules.mode != "direct" and _fits(board, rules, draft):
+        elif rules.mode != "direct" and _fits(board, rules, artifact):
             yield rules
 
 
-def _fits(board: BoardRules, rules: SubscriptionRules, draft: Draft) -> bool:
-    own = draft.by == rules.agent and not board.agents[rules.agent].self_trigger
-    tagged = not rules.tags or not rules.tags.isdisjoint(draft.tags)
-    return not own and tagged and (not rules.from_agents or draft.by in rules.from_agents)
+def _fits(board: BoardRules, rules: SubscriptionRules, artifact: ArtifactPublished) -> bool:
+    own = artifact.by == rules.agent and not board.agents[rules.agent].self_trigger
+    tagged = not rules.tags or not rules.tags.isdisjoint(artifact.tags)
+    return not own and tagged and (not rules.from_agents or artifact.by in rules.from_agents)
 
 
-def _wanted(rules: SubscriptionRules, draft: Draft) -> bool | str:
-    held = fulfils(rules, draft.payload)
+def _wants(rules: SubscriptionRules, artifact: ArtifactPublished, verdicts: Verdicts) -> bool | str:
+    held = fulfils(rules, artifact.payload)
     if held is not True or not rules.asks_outside:
         return held
     asked = rules.where.function if rules.where and rules.where.function else "its nearness"
-    return draft.verdicts.get(rules.name, f"{asked} was not asked")
+    return verdicts.get(rules.name, f"{asked} was not asked")
 
 
 def fulfils(rules: SubscriptionRules, payload: Json) -> bool | str:
-    """Tell whether a payload fulfils the condition of a subscription, where that has one."""
+    """Return whether a payload fulfils the condition of a subscription, where that has one."""
     if rules.where is None or rules.where.condition is None:
         return True
     return holds(rules.where.condition, payload)
@@ -118,29 +105,28 @@ def fulfils(rules: SubscriptionRules, payload: Json) -> bool | str:
 def _address(
     board: BoardRules,
     rules: SubscriptionRules,
-    draft: Draft,
-    wakes: dict[str, str],
-    letters: dict[str, str],
-    faults: dict[str, str],
+    artifact: ArtifactPublished,
+    keys: Mapping[str, str],
 ) -> None:
-    """Add a wanted artifact: to this run, or to the run that collects across correlations."""
-    key = "" if rules.join is None or draft.direct else _key(rules, draft)
+    """Address an artifact to this run, or to the run that collects across correlations."""
+    key = "" if rules.join is None or artifact.direct else _key(rules, artifact, keys)
     if key is None:
-        faults[rules.name] = NO_KEY
-    elif rules.scope == "correlation" or draft.direct:
-        wakes[rules.name] = key
-    else:
-        wakes[rules.name] = key
-        part = f"~{draft.partition}" if rules.scope == "partition" else ""
-        letters[f"{board.name}~{rules.name}{part}"] = rules.name
+        artifact.errors[rules.name] = NO_KEY
+        return
+    artifact.wakes[rules.name] = key
+    if rules.scope != "correlation" and not artifact.direct:
+        part = f"~{artifact.partition}" if rules.scope == "partition" else ""
+        artifact.forwarded_to[f"{board.name}~{rules.name}{part}"] = rules.name
 
 
-def _key(rules: SubscriptionRules, draft: Draft) -> str | None:
-    if rules.name in draft.keys:
-        return draft.keys[rules.name]
+def _key(
+    rules: SubscriptionRules, artifact: ArtifactPublished, keys: Mapping[str, str]
+) -> str | None:
+    if rules.name in keys:
+        return keys[rules.name]
     by = rules.join.by if rules.join else None
-    field = by.get(draft.type) if isinstance(by, dict) else by
-    value = None if field is None else dig(draft.payload, tuple(field.split(".")))
+    field = by.get(artifact.type) if isinstance(by, dict) else by
+    value = None if field is None else dig(artifact.payload, tuple(field.split(".")))
     return None if value is None or isinstance(value, list | dict) else json.dumps(value)
 
 
@@ -148,7 +134,7 @@ class Unpublishable(Exception):
     """The result of an agent cannot be published."""
 
 
-#: What functions say of the drafts of a result, by function, one answer for each draft.
+#: The answers of functions about the drafts of a result, by function, one for each draft.
 Answers = Mapping[str, Sequence[Json]]
 
 
@@ -199,9 +185,9 @@ def undeclared(agent: str, type_: str) -> str:
 def review_drafts(
     agent: BoardAgent, drafts: Sequence[JsonDraft], answers: Answers
 ) -> list[JsonDraft]:
-    """Return the drafts that are published, as the agent's publications say.
+    """Return the drafts to publish, completed as the agent's publications declare.
 
-    Raises Unpublishable if one is not declared, not valid, or cannot be judged.
+    Raises Unpublishable if one is not declared or not valid, or a condition cannot be evaluated.
     """
     declared = {each_publication.type: each_publication for each_publication in agent.publishes}
     counts = Counter(str(each_draft["type"]) for each_draft in drafts)
@@ -226,7 +212,7 @@ def review_drafts(
 
 
 def _passes(what: str, text: str | None, draft: JsonDraft, index: int, answers: Answers) -> bool:
-    test = test_of(text)
+    test = test_of(text) if text else None
     if test is None:
         return True
     if test.condition is None:
@@ -253,29 +239,10 @@ def policy_json(visibility: Visibility) -> dict[str, Json]:
     return VISIBILITY.dump_python(visibility, mode="json")
 
 
-def read_draft(
-    draft: Mapping[str, Json], *, by: str, partition: str = "", direct: str = ""
-) -> Draft:
-    """Return a draft from JSON. Raises ValueError if its visibility is malformed."""
-    given: Any = draft
-    return Draft(
-        type=given["type"],
-        payload=given["payload"],
-        by=by,
-        tags=tuple(dict.fromkeys(given.get("tags") or ())),
-        partition=given.get("partition") or partition,
-        visibility=VISIBILITY.validate_python(given.get("visibility", {"kind": "public"})),
-        verdicts=given.get("verdicts") or {},
-        keys=given.get("keys") or {},
-        direct=direct,
-        id=given.get("id") or "",
-    )
-
-
 # -- names
 
 
-#: 128 bits: no two things on all boards get the same name by chance.
+#: 128 bits, so that names on all boards are unique.
 _BYTES: Final = 16
 
 
@@ -284,8 +251,8 @@ def activation_name(
 ) -> str:
     """Return the name of a turn, made from its inputs and the number of deferrals.
 
-    A delivery wakes an agent once, so no other activation of the run has the name. Where artifacts
-    are collected beyond correlations, an id may be that of one in each of several.
+    A delivery wakes an agent once, so the name is unique in the run. The correlation of each input
+    is part of the name, because several correlations may use the same artifact id.
     """
     woken_by: list[Json] = [[artifact.correlation, artifact.id] for artifact in inputs]
     return _name("activation", correlation, subscription, woken_by, tries)
@@ -294,9 +261,9 @@ def activation_name(
 def product_name(activation: str, correlation: str, visibility: Json, place: int) -> str:
     """Return the id of an artifact that a turn publishes.
 
-    `place` is its place among those of the same visibility: whoever may not see the others of them
-    does not see this one either. A fork has a correlation of its own: what an activation publishes
-    when it is taken anew there is another artifact.
+    `place` counts only artifacts of the same visibility, so that a reader who may not see the
+    others cannot learn from the id that they exist. A fork has its own correlation, so that its
+    artifacts have other ids.
     """
     return _name("product", activation, correlation, visibility, place)
 
@@ -309,8 +276,8 @@ def tick_name(correlation: str, iteration: int) -> str:
 def timer_name(what: str, seq: int) -> str:
     """Return the id of a timer that an event sets. Agents never see it.
 
-    Those of one time fire in the order of their names as texts. With numbers of one length that is
-    the order they were set in, however many events there were before.
+    Timers of the same time fire in the order of their names. The number has a fixed length, so that
+    this is the order in which they were set.
     """
     return f"{what}:{seq:012}"
 

@@ -1,4 +1,4 @@
-"""The rules of a board, computed once for all its runs."""
+"""The rules of a board, computed once for all runs."""
 
 import re
 from collections import Counter
@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Final, cast
 
-from weft.engine.board.visibility import Identity
 from weft.engine.variables.conditions import evaluate
 from weft.errors import ExpressionError
 from weft.findings import Json
@@ -57,21 +56,17 @@ class SubscriptionRules:
     activation: Condition | None
     scope: str
     context: Provider | None
-
-    @property
-    def asks_outside(self) -> bool:
-        """Whether the engine cannot tell itself if an artifact is wanted."""
-        return bool(self.semantic_match or (self.where and self.where.function))
-
-    @property
-    def single(self) -> bool:
-        """Whether one artifact is enough."""
-        return len(self.types) == 1
+    labels: frozenset[str]
+    #: Whether the engine cannot tell itself if an artifact is wanted.
+    asks_outside: bool
+    #: Whether one artifact is enough, and whether it wakes the agent at once.
+    single: bool
+    at_once: bool
 
 
 @dataclass(frozen=True, slots=True)
 class EngineRules:
-    """What works out the artifacts: a model under a role of its own, or a function."""
+    """What produces the artifacts: a model under its own role, or a function."""
 
     role: str
     function: str = ""
@@ -107,11 +102,6 @@ class BoardRules:
     subscriptions: Mapping[str, SubscriptionRules]
     by_type: Mapping[str, tuple[SubscriptionRules, ...]]
 
-    def identity(self, agent: str, tenant: str) -> Identity:
-        """Return the identity under which an agent reads."""
-        rules = self.agents.get(agent)
-        return Identity(agent, rules.labels if rules else frozenset(), tenant)
-
 
 def compile_board(name: str, board: Board) -> BoardRules:
     """Compile the rules of a board."""
@@ -142,12 +132,14 @@ def _consumed(agent: BoardAgent) -> Sequence[Subscription]:
 
 
 def _subscription(agent: BoardAgent, index: int, subscription: Subscription) -> SubscriptionRules:
+    where = test_of(subscription.where)
+    single = len(subscription.types) == 1
     return SubscriptionRules(
         name=f"{agent.agent}.{index}",
         agent=agent.agent,
         types=subscription.types,
         needed=Counter(subscription.types),
-        where=test_of(subscription.where),
+        where=where,
         semantic_match=subscription.semantic_match or "",
         threshold=NEAR if subscription.threshold is None else subscription.threshold,
         tags=frozenset(subscription.tags),
@@ -159,6 +151,10 @@ def _subscription(agent: BoardAgent, index: int, subscription: Subscription) -> 
         activation=parse_condition(subscription.activation) if subscription.activation else None,
         scope=subscription.scope,
         context=subscription.context,
+        labels=frozenset(agent.labels),
+        asks_outside=bool(subscription.semantic_match or (where and where.function)),
+        single=single,
+        at_once=single and subscription.join is None and subscription.batch is None,
     )
 
 
@@ -199,12 +195,12 @@ def _agent(agent: BoardAgent, shared: frozenset[str], asked: Iterable[str]) -> B
 
 
 def role_of(agent: str, engine: int) -> str:
-    """Return what an agent is called as the model of one of its engines."""
+    """Return the role under which the model of an engine is asked."""
     return f"{agent}#{engine}" if engine else agent
 
 
 def test_of(text: str | None) -> Test | None:
-    """Return what decides about a payload; a function is written as `module:name`."""
+    """Return the test for a payload: a condition, or a function written as `module:name`."""
     if text is None:
         return None
     if OBJECT_REF.match(text):
@@ -213,7 +209,7 @@ def test_of(text: str | None) -> Test | None:
 
 
 def holds(condition: Condition, payload: Json) -> bool | str:
-    """Tell whether a payload fulfils a condition, or why that cannot be told."""
+    """Return whether a payload meets a condition, or why this is unknown."""
     if not isinstance(payload, dict):
         return "the payload has no fields"
     try:
@@ -231,7 +227,7 @@ def _has_code(*tests: object) -> bool:
 
 
 def _asked_in_code(board: Board, subscriptions: Iterable[SubscriptionRules]) -> set[str]:
-    """Return the types whose artifacts code is asked about, or are compared, before publishing."""
+    """Return the types whose artifacts are passed to code or compared before they are published."""
     if "artifact_published" in _hooks(board.components):
         return set(types_of(board))
     return {
@@ -256,15 +252,15 @@ def types_of(board: Board) -> list[str]:
 _FIELDS: Final = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 _PART: Final = re.compile(r"(\*|\d{1,2}(?:-\d{1,2})?)(?:/(\d{1,3}))?\Z")
 
-#: A day that a cron expression names comes within this many, or never.
+#: The next day that a cron expression names is within this many days; otherwise it never comes.
 _LONGEST: Final = 366 * 8
 
 
 def next_time(schedule: Schedule, now: int, planned: int | None = None) -> int | None:
     """Return when a schedule fires next, in milliseconds; None if never again.
 
-    `planned` is when it should have fired last: what is late does not put off the next, and what
-    nobody was there for is not made up for.
+    `planned` is when it should have fired last: a late time does not delay the next one, and missed
+    times are not made up for.
     """
     start = now + round(schedule.delay_seconds * 1000) if planned is None else now
     if schedule.at is not None:

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from weft.engine.board.correlation import (
@@ -25,9 +26,7 @@ from weft.engine.board.publishing import (
     activation_name,
     artifact_event,
     parse_output,
-    policy_json,
     product_name,
-    read_draft,
     review_drafts,
     timer_name,
 )
@@ -54,14 +53,15 @@ from weft.engine.events import (
     TurnFailed,
     TurnStarted,
 )
-from weft.engine.events.codec import read_json, unfenced
+from weft.engine.events.codec import parse_reply
 from weft.engine.events.kinds import BoardHook, BoardInput
-from weft.engine.log import Log
-from weft.engine.state import Activation, Message, OpenCall, State
+from weft.engine.message import Message
+from weft.engine.persistent import Log
+from weft.engine.state import Activation, OpenCall, State
 from weft.engine.turn.calls import assemble
 from weft.engine.turn.hooks import close_hook
 from weft.engine.turn.run import on_run_forked, prepare
-from weft.engine.variables.triggers import agent_text, agent_turn_count, fire, lifecycle
+from weft.engine.variables.triggers import agent_text, fire, lifecycle
 from weft.engine.variables.values import write_documents
 from weft.findings import Json
 from weft.spec.board import BoardAgent
@@ -130,8 +130,7 @@ def on_turn_started(
     active = _woken(board, event, data, queue[0])
     state.count_turn(data.agent, number)
     state.threads = {**state.threads, number: Log[Message]()}
-    writes = lifecycle(compiled, state.variables, "before_agent", data.agent)
-    commands, _ = fire(compiled, state, number, writes)
+    commands, _ = fire(compiled, state, number, lifecycle(compiled, "before_agent", data.agent))
     active = active.replace(stage="fetching", seq=event.seq)
     fetch = fetch_of(compiled, active)
     if fetch.board or fetch.names:
@@ -210,7 +209,7 @@ def on_delivery_deferred(
     board, timer = board_of(state), timer_name("defer", event.seq)
     active = state.active[event.turn]
     delivery = Delivery(active.inputs, event.seq, active.tries + 1)
-    state.board = board.replace(deferred={**board.deferred, timer: (data.subscription, delivery)})
+    state.board = board.replace(deferred=board.deferred.added(timer, (data.subscription, delivery)))
     return [Record(TimerSet(timer, data.at, "board"), turn=0)]
 
 
@@ -239,9 +238,9 @@ def read_reply(
     """Parse the artifacts of a reply; an agent that publishes nothing has no value."""
     if not rules_of(compiled).agents[active.agent].publishes:
         return None, None
-    if data.misfit:
-        return None, data.misfit
-    return read_json(unfenced(data.text).encode()), None
+    if data.output_error:
+        return None, data.output_error
+    return parse_reply(data.text), None
 
 
 def on_reply(
@@ -255,8 +254,8 @@ def on_reply(
     """Continue with the artifacts of a reply."""
     state.say(active.agent, data.text, event)
     drafts = [] if output is None else parse_output(spec_of(compiled, active.agent), output)
-    writes = agent_text(compiled, state.variables, active.agent, data.text)
-    commands, _ = fire(compiled, state, event.turn, writes)
+    said = agent_text(compiled, active.agent, data.text)
+    commands, _ = fire(compiled, state, event.turn, said)
     return [*commands, *take_drafts(compiled, state, active, drafts, event)]
 
 
@@ -281,20 +280,7 @@ def inputs_of(active: Activation) -> list[JsonDraft]:
     changed = (active.board_input or {}).get("inputs")
     if changed is not None:
         return changed
-    return [
-        {
-            "id": artifact.id,
-            "type": artifact.type,
-            "payload": artifact.payload,
-            "produced_by": artifact.by,
-            "tags": list(artifact.tags),
-            "partition_key": artifact.partition or None,
-            "correlation_id": artifact.correlation,
-            "created_at": artifact.created_at,
-            "visibility": artifact.visibility,
-        }
-        for artifact in active.inputs
-    ]
+    return [artifact.as_json() for artifact in active.inputs]
 
 
 def inputs_text(active: Activation) -> str:
@@ -401,17 +387,16 @@ def _publish(
             made.append(Record(DeliveryMissed("", (), "blocked", told), active.number))
             continue
         try:
-            read = read_draft(draft, by=active.agent, partition=partition)
+            artifact = artifact_event(rules, state.app, draft, by=active.agent, partition=partition)
         except ValueError:
             state.update(active)
             told = f"the visibility of an artifact of the type {draft['type']} cannot be used"
             return [Record(TurnFailed(active.agent, told, "output"), active.number)]
-        seen = policy_json(read.visibility)
-        policy = json.dumps(seen)
-        name = product_name(active.name, correlation, seen, places[policy])
+        policy = json.dumps(artifact.visibility)
+        name = product_name(active.name, correlation, artifact.visibility, places[policy])
         places[policy] += 1
         done.append({**draft, "id": name})
-        made.append(Record(artifact_event(rules, state.app, read._replace(id=name)), active.number))
+        made.append(Record(replace(artifact, id=name), active.number))
     if rules.agents[active.agent].after_code:
         return [*made, *_call(state, active.replace(drafts=done), "post_publish")]
     return [*made, *_end(state, active)]
@@ -428,11 +413,9 @@ def on_turn_ended(
     """Set what the end of a turn sets, and start the next turns."""
     active = state.active[event.turn]
     count = state.turn_counts.get(active.agent, 0)
-    writes = [
-        *agent_turn_count(compiled, state.variables, active.agent, count),
-        *lifecycle(compiled, state.variables, "after_agent", active.agent),
-    ]
-    commands, _ = fire(compiled, state, active.number, writes)
+    turns = compiled.triggers.agent_turn_count.get((active.agent, count), ())
+    ended = lifecycle(compiled, "after_agent", active.agent)
+    commands, _ = fire(compiled, state, active.number, [*turns, *ended])
     state.close_turns(active.number)
     flushed = write_documents(compiled, state, "on_phase_transition") if state.unwritten else []
     return [*commands, *flushed, *start_next_or_idle(compiled, state)]
@@ -462,7 +445,7 @@ def resume(compiled: CompiledWorkflow, state: State) -> list[Command]:
 
 
 def is_paused(_state: State) -> bool:
-    """Tell that a board waits for artifacts when no agent works."""
+    """Return that a board waits for artifacts while no agent works."""
     return True
 
 
@@ -471,7 +454,7 @@ def _is_new(state: State, _turn: int, data: ArtifactPublished) -> bool:
 
 
 def _is_unread(state: State, _turn: int, data: ArtifactArrived) -> bool:
-    return state.board is not None and data.letter not in state.board.ids
+    return state.board is not None and data.mail not in state.board.ids
 
 
 def _has_begun(state: State, _turn: int, _data: EventData) -> bool:

@@ -4,8 +4,9 @@ Delays count from the time of publication, also when they are nested, so every p
 one of four plain policies. A malformed or unknown policy hides the artifact.
 """
 
-from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple, TypeAlias, cast
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from pydantic import TypeAdapter, ValidationError
 
 from weft.findings import Json
 from weft.spec.board import (
@@ -28,7 +29,7 @@ class Identity(NamedTuple):
 
 
 class Audience(NamedTuple):
-    """A policy as it is asked: from when on, which rule, and the names it is about."""
+    """A policy in its stored form: when it starts, which rule, and the names it lists."""
 
     visible_at: int
     policy: Policy
@@ -40,8 +41,7 @@ HIDDEN: Final = Audience(0, "hidden")
 #: The policies that make an artifact visible. Any other policy hides it.
 _KNOWN: Final = frozenset({"public", "private", "labelled", "tenant"})
 
-#: The longest delay, as in `AfterVisibility`.
-_LONGEST_SECONDS: Final = 3_153_600_000
+VISIBILITY: Final[TypeAdapter[Visibility]] = TypeAdapter(Visibility)
 
 
 def audience(visibility: Visibility, *, created_at: int, tenant: str) -> Audience:
@@ -83,33 +83,17 @@ def may_see(seen: Audience, reader: Identity, now: int) -> bool:
     return denial(seen, reader, now) is None
 
 
-def stored_audience(visibility: Mapping[str, Json], *, created_at: int, tenant: str) -> Audience:
+def read_policy(policy: Json) -> Visibility | None:
+    """Return a policy that is written as JSON; None if it cannot be read."""
+    try:
+        return None if policy is None else VISIBILITY.validate_python(policy)
+    except ValidationError:
+        return None
+
+
+def stored_audience(policy: Json, *, created_at: int, tenant: str) -> Audience:
     """Return who sees a stored artifact; a policy that cannot be read hides it."""
-    visible_at = created_at
-    while visibility.get("kind") == "after":
-        seconds, then = visibility.get("seconds"), visibility.get("then", {"kind": "public"})
-        if not isinstance(seconds, int | float) or not isinstance(then, dict):
-            return HIDDEN
-        if not 0 <= seconds <= _LONGEST_SECONDS:
-            return HIDDEN
-        visible_at += round(seconds * 1000)
-        visibility = cast("Mapping[str, Json]", then)
-    match visibility.get("kind"):
-        case "public":
-            return Audience(visible_at, "public")
-        case "private":
-            return _named(visible_at, "private", visibility.get("agents"))
-        case "labelled":
-            return _named(visible_at, "labelled", visibility.get("labels"))
-        case "tenant":
-            return _named(visible_at, "tenant", [visibility.get("tenant") or tenant])
-        case _:
-            return HIDDEN
-
-
-def _named(visible_at: int, policy: Policy, names: Json) -> Audience:
-    if not isinstance(names, list) or not names:
+    visibility = read_policy(policy)
+    if visibility is None:
         return HIDDEN
-    listed = cast("list[Json]", names)
-    texts = tuple(name for name in listed if isinstance(name, str))
-    return Audience(visible_at, policy, texts) if len(texts) == len(listed) else HIDDEN
+    return audience(visibility, created_at=created_at, tenant=tenant)

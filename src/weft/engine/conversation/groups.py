@@ -22,11 +22,13 @@ from weft.engine.events import (
     TurnFailed,
     VariableRefused,
 )
-from weft.engine.state import Activation, Group, Message, OwnValues, State, Timer, without
+from weft.engine.message import Message
+from weft.engine.state import Activation, Group, OwnValues, State, without
+from weft.engine.timers import Timer
 from weft.engine.turn.run import end_run, stop_after_turn
 from weft.engine.variables.computed import mark, recompute
 from weft.engine.variables.conditions import same
-from weft.engine.variables.values import queue_documents
+from weft.engine.variables.values import added_part, queue_documents, with_part
 from weft.findings import Json
 from weft.spec.variables import DerivedSource, EntitySource, Merge, Variable
 
@@ -34,7 +36,7 @@ from weft.spec.variables import DerivedSource, EntitySource, Merge, Variable
 def on_forked(
     compiled: CompiledWorkflow, state: State, event: Event, data: Forked
 ) -> list[Command]:
-    """Start the turns of all members, and the time they have."""
+    """Start the turns of all members, and the timer of their deadline."""
     group = Group(event.seq, data.name, data.members, len(state.messages))
     state.groups = {**state.groups, event.seq: group}
     state.handoffs_since_turn = 0
@@ -68,7 +70,7 @@ def replies_of(state: State, fork: int) -> dict[str, Json]:
 def member_ended(compiled: CompiledWorkflow, state: State, member: Activation) -> list[Command]:
     """Join, or wait for the other members."""
     group = state.groups[member.fork]
-    if member.agent == group.name:  # It has merged what the others said.
+    if member.agent == group.name:  # The function that merges the replies has ended.
         return [_join_event(group, [*_done(state, group), member], _text(member.reply))]
     return _join_when_done(compiled, state, group)
 
@@ -103,7 +105,9 @@ def on_joined(
         *(active.number for active in state.active.values() if active.fork == group.fork)
     )
     state.groups = without(state.groups, group.fork)
-    state.timers = {key: timer for key, timer in state.timers.items() if timer.owner != group.fork}
+    for timer in state.timers.values():
+        if timer.owner == group.fork:
+            state.timers = state.timers.removed(timer.id)
     last, streak = state.last_speaker
     state.last_speaker = (data.name, streak + 1 if data.name == last else 1)
     if state.stopping:
@@ -112,7 +116,7 @@ def on_joined(
 
 
 def fail_late_members(compiled: CompiledWorkflow, state: State, timer: Timer) -> list[Command]:
-    """Fail the members of a group that are late."""
+    """Fail the members of a group that have missed its deadline."""
     group = state.groups[timer.owner]
     seconds = compiled.groups[group.name].deadline
     members = (state.active[turn] for turn in group.turns if turn in state.active)
@@ -145,10 +149,10 @@ def _join_when_done(compiled: CompiledWorkflow, state: State, group: Group) -> l
         faults = "; ".join(group.failed.values())
         told = f"every member of the group {group.name} failed: {faults}"
         return [end_run(compiled, "failed", told)]
-    return [_merged(rules, group, done)]
+    return [_merge_replies(rules, group, done)]
 
 
-def _merged(rules: GroupRules, group: Group, done: Sequence[Activation]) -> Command:
+def _merge_replies(rules: GroupRules, group: Group, done: Sequence[Activation]) -> Command:
     match rules.merge:
         case "majority":
             votes = [json.dumps(member.reply, sort_keys=True) for member in done]
@@ -172,7 +176,7 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-# -- values that members have set side by side
+# -- values that members have set in parallel
 
 
 def join_values(compiled: CompiledWorkflow, state: State, turns: Sequence[int]) -> list[Command]:
@@ -205,7 +209,7 @@ def join_values(compiled: CompiledWorkflow, state: State, turns: Sequence[int]) 
 
 
 def _is_set(variable: Variable) -> bool:
-    """Tell whether members can set a variable; values read from outside do not conflict."""
+    """Return whether members can set a variable; values read from outside do not conflict."""
     return isinstance(variable.source, DerivedSource | EntitySource)
 
 
@@ -232,28 +236,7 @@ def _merge_into(
 
 def merge_values(rule: Merge | None, was: Json, held: Json, value: Json) -> tuple[Json, str]:
     """Return the merged value of two parallel writers, or the reason why there is none."""
-    if rule == "append":
-        added = _added(was, value)
-        if added is None:
-            return None, "the list was changed, not extended"
-        return [*cast("list[Json]", held), *added], ""
-    if rule == "merge" and isinstance(held, dict) and isinstance(value, dict):
-        before = cast("dict[str, Json]", was) if isinstance(was, dict) else {}
-        news = {
-            key: part
-            for key, part in cast("dict[str, Json]", value).items()
-            if key not in before or not same(before[key], part)
-        }
-        return {**cast("dict[str, Json]", held), **news}, ""
-    if not same(cast("Json", held), value):
-        return None, "declare merge for it, or let only one set it"
-    return value, ""
-
-
-def _added(was: Json, value: Json) -> list[Json] | None:
-    """Return what was added to a list; None if it does not begin as it was."""
-    before = cast("list[Json]", was) if isinstance(was, list) else []
-    after = cast("list[Json]", value) if isinstance(value, list) else None
-    if after is None or not same(after[: len(before)], before):
-        return None
-    return after[len(before) :]
+    if rule is None or not isinstance(value, list | dict):
+        return value, "" if same(held, value) else "declare merge for it, or let only one set it"
+    part, fault = added_part(rule, was, cast("Json", value))
+    return with_part(rule, held, part), fault

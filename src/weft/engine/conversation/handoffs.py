@@ -1,7 +1,8 @@
 """Handoffs: which agent is next, and the limits that end a run."""
 
-from collections.abc import Mapping
-from typing import Final, Literal, cast
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final, Literal, TypeAlias, cast
 
 from weft.engine.commands import Command, Judge, Record, Start
 from weft.engine.compiled import CompiledWorkflow
@@ -24,9 +25,12 @@ from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.ids import TERMINATE, USER
 
-#: What was judged of the rules that are asked now, by rule.
+#: The judgements of the rules that are evaluated now, by rule.
 Verdicts = Mapping[int, bool]
 NO_VERDICTS: Final[Verdicts] = {}
+
+#: The rules that were asked, in order, and whether each holds.
+Asked: TypeAlias = list[tuple[int, bool]]
 
 
 class _NotJudged(Exception):
@@ -42,7 +46,7 @@ def on_handed_off(
 ) -> list[Command]:
     """Continue with the user, the end, an agent or a group."""
     state.handoffs_since_turn += 1
-    fired, seen = fire(compiled, state, event.turn, handoff(compiled, state.variables, data))
+    fired, seen = fire(compiled, state, event.turn, handoff(compiled, data))
     commands = fired
     if state.unwritten and data.source != data.target:
         commands += write_documents(compiled, state, "on_phase_transition")
@@ -69,24 +73,25 @@ def start_turn(
         return over
     if group is not None:
         return Record(Forked(group.name, group.members), turn=0)
+    asked: Asked = []
     try:
-        route = next(routes_before(compiled.routing, agent, _test(values, verdicts)), None)
+        route = next(routes_before(compiled.routing, agent, _test(values, verdicts, asked)), None)
     except ExpressionError as error:
         return fail_unanswerable(compiled, agent, error)
     except _NotJudged as unknown:
         return _judge(state, agent, "pre", unknown.rule, verdicts)
     if route is not None:
-        return Record(handoff_event(agent, route))
+        return Record(handoff_event(agent, route, asked))
     last, streak = state.last_speaker
     if agent == last and streak >= compiled.agents[agent].limit:
-        return _out_of_replies(compiled, agent, streak)
+        return _out_of_replies(compiled, agent, streak, asked)
     return Start(agent)
 
 
 def _end_before(
     compiled: CompiledWorkflow, state: State, group: GroupRules | None
 ) -> Command | None:
-    """Return the end of a run that is to have no further turn."""
+    """Return the end of a run if no further turn is allowed."""
     if state.stopping:
         return stop_after_turn(compiled)
     if group is not None and not _has_turns(compiled, state, len(group.members)):
@@ -109,13 +114,14 @@ def after_turn(
     """Hand off after a turn."""
     if state.stopping:
         return stop_after_turn(compiled)
+    asked: Asked = []
     try:
-        route = next(routes_after(compiled.routing, agent, _test(values, verdicts)))
+        route = next(routes_after(compiled.routing, agent, _test(values, verdicts, asked)))
     except ExpressionError as error:
         return fail_unanswerable(compiled, agent, error)
     except _NotJudged as unknown:
         return _judge(state, agent, "post", unknown.rule, verdicts)
-    return Record(handoff_event(agent, route))
+    return Record(handoff_event(agent, route, asked))
 
 
 def pre_route(compiled: CompiledWorkflow, agent: str, values: Mapping[str, Json]) -> Route | None:
@@ -125,17 +131,19 @@ def pre_route(compiled: CompiledWorkflow, agent: str, values: Mapping[str, Json]
     """
     if agent not in compiled.routing.pre:
         return None
-    return next(routes_before(compiled.routing, agent, _known(values)), None)
+    asked: Asked = []
+    route = next(routes_before(compiled.routing, agent, _test_without_judge(values, asked)), None)
+    return route and replace(route, asked=tuple(asked))
 
 
 def on_condition_judged(
     compiled: CompiledWorkflow, state: State, _event: Event, data: ConditionJudged
 ) -> list[Command]:
-    """Ask the rules again, now that one more of them has an answer."""
+    """Evaluate the rules again, now that one more of them is judged."""
     judging, state.judging = cast("Judging", state.judging), None
     state.spent = state.spent.plus(data.usage)
-    if data.fault:
-        told = f"a condition of {judging.agent} could not be judged: {data.fault}"
+    if data.error:
+        told = f"a condition of {judging.agent} could not be judged: {data.error}"
         return [end_run(compiled, "failed", told)]
     verdicts = {**judging.verdicts, data.rule: data.holds, **_compared(compiled, data)}
     go_on = start_turn if judging.scope == "pre" else after_turn
@@ -143,7 +151,7 @@ def on_condition_judged(
 
 
 def _compared(compiled: CompiledWorkflow, data: ConditionJudged) -> Verdicts:
-    """Return what follows for the rules that were compared together: the nearest one holds."""
+    """Return the verdicts of the rules that were compared together: the nearest one holds."""
     scores = {int(rule): score for rule, score in data.scores.items()}
     nearest = nearest_rule(compiled.routing, scores)
     return {rule: rule == nearest for rule in scores}
@@ -174,9 +182,9 @@ def _out_of_turns(compiled: CompiledWorkflow, state: State, why: str = "") -> Co
     return end_run(compiled, "max_turns", f"the run has used its {turns}{why}")
 
 
-def _out_of_replies(compiled: CompiledWorkflow, agent: str, streak: int) -> Command:
+def _out_of_replies(compiled: CompiledWorkflow, agent: str, streak: int, asked: Asked) -> Command:
     if compiled.orchestrator.human_in_the_loop and compiled.startup != "BackendOnly":
-        return Record(HandedOff(agent, USER, "reply_limit"))
+        return Record(HandedOff(agent, USER, "reply_limit", evaluated=_as_recorded(asked)))
     replies = "1 reply" if streak == 1 else f"{streak} replies"
     return end_run(compiled, "failed", f"{agent} has given {replies} in a row")
 
@@ -186,9 +194,13 @@ def fail_unanswerable(compiled: CompiledWorkflow, agent: str, error: ExpressionE
     return end_run(compiled, "failed", f"a rule of {agent} could not be evaluated: {error}")
 
 
-def handoff_event(agent: str, route: Route) -> HandedOff:
-    """Return the event that says who is next."""
-    return HandedOff(agent, route.target, route.why, route.rule)
+def handoff_event(agent: str, route: Route, asked: Iterable[tuple[int, bool]]) -> HandedOff:
+    """Return the event that names the next agent, with the rules that were evaluated."""
+    return HandedOff(agent, route.target, route.why, route.rule, _as_recorded(asked))
+
+
+def _as_recorded(asked: Iterable[tuple[int, bool]]) -> dict[str, bool]:
+    return {str(rule): holds for rule, holds in asked}
 
 
 def _reason(compiled: CompiledWorkflow, data: HandedOff) -> str:
@@ -196,16 +208,30 @@ def _reason(compiled: CompiledWorkflow, data: HandedOff) -> str:
     return declared or f"{data.source} ended the run"
 
 
-def _test(values: Mapping[str, Json], verdicts: Verdicts) -> Test:
+def _test(values: Mapping[str, Json], verdicts: Verdicts, asked: Asked) -> Test:
+    """Evaluate each rule, and record the result."""
+
     def holds(rule: RoutingRule) -> bool:
         if rule.condition is not None:
-            return evaluate(rule.condition, values)
-        if rule.index not in verdicts:
+            verdict = evaluate(rule.condition, values)
+        elif rule.index in verdicts:
+            verdict = verdicts[rule.index]
+        else:
             raise _NotJudged(rule.index)
-        return verdicts[rule.index]
+        asked.append((rule.index, verdict))
+        return verdict
 
     return holds
 
 
-def _known(values: Mapping[str, Json]) -> Test:
-    return lambda rule: rule.condition is not None and evaluate(rule.condition, values)
+def _test_without_judge(values: Mapping[str, Json], asked: Asked) -> Test:
+    """Evaluate each rule that needs no judge, and record the result."""
+
+    def holds(rule: RoutingRule) -> bool:
+        if rule.condition is None:
+            return False
+        verdict = evaluate(rule.condition, values)
+        asked.append((rule.index, verdict))
+        return verdict
+
+    return holds

@@ -1,8 +1,8 @@
 """Who is next: handoff rules, then the pattern's default, then the declared target.
 
-A run asks with a test that always knows the answer and takes the first route. The checker asks
-with a test that may answer None ("could be either") and gets every route that is possible. Both
-walk the same rules in the same order, so that they cannot disagree.
+A run uses a test that always has an answer, and takes the first route. The checker uses a test that
+may answer None ("could be either"), and gets every possible route. Both evaluate the same rules in
+the same order, so that they cannot disagree.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,16 +32,20 @@ class RoutingRule:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Who is next and why; `rule` is the handoff's index if a rule decided."""
+    """Who is next and why; `rule` is the handoff's index if a rule decided.
+
+    `asked` has the rules that were evaluated, in order, and whether each holds.
+    """
 
     target: str
     why: Why
     rule: int | None = None
+    asked: tuple[tuple[int, bool], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRules:
-    """Agents that take their turns side by side, and who is next when they are done."""
+    """Agents that take their turns in parallel, and the target they hand off to."""
 
     name: str
     members: tuple[str, ...]
@@ -61,14 +65,14 @@ class Routing:
     otherwise: Mapping[str, Route]
     #: The group that a handoff to this name starts.
     groups: Mapping[str, GroupRules]
-    #: How near a message must be, by the rules whose descriptions are compared with it.
+    #: The required similarity of a message, for each rule whose description is compared with it.
     thresholds: Mapping[int, float]
 
 
-#: How near a message must be to a description by default.
+#: The default similarity that a message must have to a description.
 NEAR: Final = 0.3
 
-#: How the group is called that the pattern of this name implies.
+#: The name of the group that the pattern of the same name implies.
 REDUNDANT: Final = "Redundant"
 
 #: Answers whether a rule's condition holds; None where that is not known.
@@ -119,7 +123,7 @@ def compared_with(routing: Routing, agent: str, rule: int) -> tuple[int, ...]:
 
 
 def nearest_rule(routing: Routing, scores: Mapping[int, float]) -> int | None:
-    """Return the rule whose description is nearest, if it is near enough; of equals the first."""
+    """Return the rule whose description is nearest, if it is near enough; the first of equals."""
     nearest = max(scores, key=lambda rule: scores[rule], default=None)
     if nearest is None or scores[nearest] < routing.thresholds[nearest]:
         return None
@@ -141,7 +145,7 @@ def _is_fallback(rule: RoutingRule) -> bool:
 
 
 def _rank(entry: tuple[int, Handoff]) -> tuple[bool, int, int]:
-    """Conditional rules before the fallback, then by priority, then as they stand in the file."""
+    """Order conditional rules before the fallback, then by priority, then as in the file."""
     index, handoff = entry
     return handoff.condition is None, handoff.priority, index
 
@@ -168,7 +172,7 @@ def _rule(index: int, handoff: Handoff) -> RoutingRule:
 
 
 def _otherwise(spec: WorkflowSpec, agent: str) -> Route:
-    """Say who is next when no rule of `agent` applies."""
+    """Return the route when no rule of `agent` applies."""
     names = [member.agent_name for member in spec.agents]
     pattern = _PATTERN_DEFAULTS.get(spec.orchestrator.orchestration_pattern)
     target = pattern(names, spec.orchestrator.initial_agent, agent) if pattern else None
@@ -196,9 +200,9 @@ def _groups(spec: WorkflowSpec) -> dict[str, GroupRules]:
 
 
 def _redundant(spec: WorkflowSpec) -> dict[str, GroupRules]:
-    """Let the agents before the last, the evaluator, work side by side whichever is handed off to.
+    """Return the group of the pattern Redundant: all agents before the last, the evaluator.
 
-    Where one of them has rules of its own, these say in which order they work.
+    There is none if one of them has handoff rules: these say in which order they work.
     """
     *members, evaluator = [agent.agent_name for agent in spec.agents] or [""]
     ruled = {handoff.source_agent for handoff in spec.handoffs}
@@ -214,7 +218,7 @@ def _redundant(spec: WorkflowSpec) -> dict[str, GroupRules]:
 
 
 def reply_limit(agent: Agent) -> int:
-    """How many replies in a row the agent may give."""
+    """Return how many replies in a row an agent may give."""
     return agent.max_consecutive_auto_reply or REPLY_LIMITS[agent.human_interaction]
 
 
@@ -228,7 +232,7 @@ def startup_mode(orchestrator: Orchestrator) -> StartupMode:
 
 
 def may_route(variable: Variable) -> bool:
-    """Whether handoff conditions may use the variable."""
+    """Return whether handoff conditions may use a variable."""
     if variable.routing is not None:
         return variable.routing
     return variable.source.type in {"environment", "derived"}

@@ -1,6 +1,6 @@
-"""The stages of a turn of a conversation: hooks, what is fetched, rules before a reply, the end.
+"""The stages of a turn of a conversation: hooks, fetching, rules before a reply, the end.
 
-A stage that has nothing to do is skipped, so a turn without hooks asks its model at once.
+A stage without work is skipped, so a turn without hooks asks its model at once.
 """
 
 from typing import Literal
@@ -20,10 +20,15 @@ from weft.engine.events import (
     TurnFailed,
 )
 from weft.engine.state import Activation, OpenCall, State
-from weft.engine.turn.calls import assemble, finish_call
+from weft.engine.turn.calls import assemble, finish_call, shown_on_return
 from weft.engine.turn.hook_points import HookFunction, open_hook
 from weft.engine.turn.hooks import call_computed, close_hook, failure_of, take_result
-from weft.engine.variables.triggers import fire, lifecycle, tool_failed, tool_response
+from weft.engine.variables.triggers import (
+    fire,
+    fire_tool_failed,
+    fire_tool_response,
+    lifecycle,
+)
 from weft.errors import ExpressionError
 from weft.findings import Json
 
@@ -58,7 +63,7 @@ def _fetch(
 
 
 def fetch_of(compiled: CompiledWorkflow, active: Activation) -> Fetch:
-    """Return the variables that are read anew for a turn."""
+    """Return the variables that are read again for a turn."""
     phased = compiled.per_phase if active.phase else ()
     names = (*phased, *compiled.agents[active.agent].on_demand)
     return Fetch(active.agent, active.number, names, servers=False, seq=active.seq)
@@ -94,7 +99,7 @@ def ask_again(
 def before_reply(
     compiled: CompiledWorkflow, state: State, active: Activation, values: Values
 ) -> list[Command]:
-    """Compute, ask the rules whether another agent takes over, call hooks; then ask the model."""
+    """Compute, evaluate the rules before a reply, call hooks; then ask the model."""
     diverted = _divert(compiled, state, active, values, "computing")
     if diverted is not None:
         return diverted
@@ -115,10 +120,10 @@ def _divert(
     stage: Literal["computing", "finishing"],
 ) -> list[Command] | None:
     """Return the function to call first, or the handoff, if a change of values demands one."""
-    if state.dirty:
-        computing = call_computed(compiled, state, active.replace(stage=stage))
-        if computing is not None:
-            return computing
+    due = active.replace(stage=stage)
+    computing = call_computed(compiled, state, due) if state.dirty else None
+    if computing is not None:
+        return computing
     if values is active.asked or active.fork:
         return None
     try:
@@ -136,7 +141,7 @@ def role_of(_compiled: CompiledWorkflow, active: Activation) -> str:
 def _finish(
     compiled: CompiledWorkflow, state: State, active: Activation, values: Values
 ) -> list[Command]:
-    """End a turn whose automatic tool is done; first ask the rules, as before a reply."""
+    """End a turn whose automatic tool is done; first evaluate the rules, as before a reply."""
     diverted = _divert(compiled, state, active, values, "finishing")
     return leave(compiled, state, active, values) if diverted is None else diverted
 
@@ -144,19 +149,18 @@ def _finish(
 def leave(
     compiled: CompiledWorkflow, state: State, active: Activation, values: Values
 ) -> list[Command]:
-    """Call the hooks after the turn, compute what has changed, then end the turn."""
+    """Call the hooks after the turn, compute dependent variables, then end the turn."""
     plain = not (compiled.triggers.lifecycle or state.dirty or compiled.agents[active.agent].after)
     if plain:
         return _end(state, active)
-    fired, seen = fire(
-        compiled, state, active.number, lifecycle(compiled, values, "after_agent", active.agent)
-    )
+    settings = lifecycle(compiled, "after_agent", active.agent)
+    fired, seen = fire(compiled, state, active.number, settings, seen=values)
     active = active.replace(stage="after", hook_index=0, shown=None, edits=())
     return [*fired, *_next_hook(compiled, state, active, seen)]
 
 
 def _settle(compiled: CompiledWorkflow, state: State, active: Activation) -> list[Command]:
-    """Compute what the last functions have changed; then end the turn."""
+    """Compute the variables that depend on the last changes; then end the turn."""
     computing = call_computed(compiled, state, active) if state.dirty else None
     return _end(state, active) if computing is None else computing
 
@@ -198,7 +202,8 @@ def _next_hook(
             return assemble(compiled, state, active)
         case "sending":
             state.update(active)
-            return [Record(MessageSent(active.agent, _edited(active)), active.number)]
+            sent = MessageSent(active.agent, _edited(active), held=active.held != "")
+            return [Record(sent, active.number)]
         case _:
             return _settle(compiled, state, active.replace(stage="settling"))
 
@@ -226,7 +231,7 @@ def _edited(active: Activation) -> str:
 def on_hook_returned(
     compiled: CompiledWorkflow, state: State, event: Event, call: OpenCall, data: ToolReturned
 ) -> list[Command]:
-    """Continue with the result of a call that no model has asked for, or of a handoff."""
+    """Continue with the result of a call that no model requested, or of a handoff."""
     if call.hook == "handoff":
         active = state.active[event.turn]
         target = compiled.agents[active.agent].targets[call.tool]
@@ -245,11 +250,10 @@ def _on_automatic_returned(
 ) -> list[Command]:
     """End the turn of an automatic tool, or of the function that merges the replies of a group."""
     active = close_hook(state, event, call)
-    values = state.values_of(event.turn)
-    writes = tool_response(compiled, values, call.tool, value)
-    fired, seen = fire(compiled, state, event.turn, writes)
+    fired, seen = fire_tool_response(compiled, state, call, value)
     if compiled.agents[active.agent].function is None:
-        return [*fired, *_finish(compiled, state, active, seen)]
+        shown = shown_on_return(compiled, state, call)
+        return [*shown, *fired, *_finish(compiled, state, active, seen)]
     return [*fired, *_end(state, active.replace(reply=value))]
 
 
@@ -271,14 +275,13 @@ def _on_automatic_failed(
     compiled: CompiledWorkflow, state: State, event: Event, call: OpenCall, data: ToolFailed
 ) -> list[Command]:
     """Refuse the reply an automatic tool was called with if it wants another; else fail."""
-    active, values = state.active[event.turn], state.values_of(event.turn)
-    writes = tool_failed(compiled, values, call.tool, data)
-    fired, _ = fire(compiled, state, event.turn, writes)
+    active = state.active[event.turn]
+    fired, _ = fire_tool_failed(compiled, state, event.turn, call.tool, data)
     if compiled.agents[active.agent].function is not None:
         error = f"{call.tool} did not merge the replies of {active.agent}: {data.error}"
     elif data.kind == "retry":
         active = close_hook(state, event, call)
-        state.update(active.replace(stage="model", sent_back=active.sent_back + 1))
+        state.update(active.replace(stage="model", sent_back=active.sent_back + 1, held=""))
         return [*fired, Record(OutputRefused(active.call, data.error))]
     else:
         error = f"the automatic tool {call.tool} failed: {data.error}"

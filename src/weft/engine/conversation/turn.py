@@ -47,26 +47,20 @@ from weft.engine.events import (
     ModelReplied,
     RequestAnswered,
     RunStarted,
-    TimerFired,
     ToolCalled,
     TurnEnded,
     TurnFailed,
     TurnStarted,
 )
-from weft.engine.events.codec import read_json, unfenced
-from weft.engine.state import Activation, State, Timer
+from weft.engine.events.codec import parse_reply
+from weft.engine.state import Activation, State
+from weft.engine.timers import Timer
 from weft.engine.turn.calls import close_request, on_request_answered
 from weft.engine.turn.hooks import (
     resume_hook,
 )
 from weft.engine.turn.run import end_run, prepare
-from weft.engine.variables.triggers import (
-    agent_text,
-    agent_turn_count,
-    fire,
-    lifecycle,
-    user_text,
-)
+from weft.engine.variables.triggers import agent_text, fire, lifecycle, user_text
 from weft.findings import Json
 from weft.spec.type_meaning import validation_error
 from weft.spec.types import TypeExpr
@@ -130,7 +124,7 @@ def on_message_received(
     text = str(data.value)
     state.add_user_message(text, event.seq)
     state.last_speaker, state.handoffs_since_turn = ("", 0), 0
-    fired, seen = fire(compiled, state, 0, user_text(compiled, state.variables, text))
+    fired, seen = fire(compiled, state, 0, user_text(compiled, text))
     preparing = state.active.get(0)
     if preparing is not None:  # The turn begins when the run is prepared.
         state.update(preparing.replace(next_agent=request.agent))
@@ -164,7 +158,7 @@ def on_turn_started(
         state.update(active.replace(stage="tools", missing=frozenset({call})))
         replies = replies_of(state, data.fork)
         return [Record(ToolCalled(call, rules.function, {"replies": replies}, auto=True))]
-    fired, seen = fire(compiled, state, number, lifecycle(compiled, values, "before_agent", agent))
+    fired, seen = fire(compiled, state, number, lifecycle(compiled, "before_agent", agent))
     return [*fired, *begin(compiled, state, active, seen)]
 
 
@@ -185,7 +179,7 @@ def read_output(
     if output is None:
         return None, None
     try:
-        value = read_json(unfenced(text).encode())
+        value = parse_reply(text)
     except ValueError as error:
         return None, f"the reply is not JSON: {error}"
     wrong = validation_error(output, value, compiled.models)
@@ -200,7 +194,8 @@ def on_reply(
     data: ModelReplied,
     output: Json,
 ) -> list[Command]:
-    """Call the hooks that may change the reply, or take it is."""
+    """Call the hooks that may change the reply, or take it unchanged."""
+    active = active.replace(held=data.text if data.held else "")
     if compiled.agents[active.agent].send:
         return send(compiled, state, active, data.text)
     fields = cast("dict[str, Json] | None", output)
@@ -210,8 +205,11 @@ def on_reply(
 def on_message_sent(
     compiled: CompiledWorkflow, state: State, event: Event, data: MessageSent
 ) -> list[Command]:
-    """Take the reply as the hooks have changed it."""
-    active = state.active[event.turn].replace(edits=())
+    """Take the reply as the hooks have changed it; nothing follows from one that was accepted."""
+    active = state.active[event.turn].replace(edits=(), held=data.text if data.held else "")
+    if active.stage != "sending":
+        state.update(active)
+        return []
     output, wrong = read_output(compiled, compiled.agents[active.agent].output, data.text)
     if wrong is not None:
         error = f"the reply of {active.agent} is not valid after its hooks: {wrong}"
@@ -221,7 +219,7 @@ def on_message_sent(
 
 def _is_sending(state: State, turn: int, _data: MessageSent) -> bool:
     active = state.active.get(turn)
-    return active is not None and active.stage == "sending"
+    return active is not None and (active.stage == "sending" or active.held != "")
 
 
 def _take_reply(
@@ -234,10 +232,8 @@ def _take_reply(
 ) -> list[Command]:
     """Add a reply to the conversation; call the automatic tool with it, or end the turn."""
     state.say(active.agent, text, event)
-    values = state.values_of(active.number)
-    fired, seen = fire(
-        compiled, state, active.number, agent_text(compiled, values, active.agent, text)
-    )
+    said = agent_text(compiled, active.agent, text)
+    fired, seen = fire(compiled, state, active.number, said)
     tool = compiled.agents[active.agent].auto_tool
     if tool is None or output is None:
         active = active.replace(reply=text if output is None else output)
@@ -257,17 +253,16 @@ def on_turn_ended(
 ) -> list[Command]:
     """Hand off, or wait for the others of the group."""
     active = state.active[event.turn]
-    values = state.values_of(event.turn)
     count = state.turn_counts.get(data.agent, 0)
-    writes = agent_turn_count(compiled, values, data.agent, count)
-    fired, seen = fire(compiled, state, event.turn, writes)
+    turns = compiled.triggers.agent_turn_count.get((data.agent, count), ())
+    fired, seen = fire(compiled, state, event.turn, turns)
     if active.fork:
         active = active.replace(stage="done")
         state.update(active)
         return [*fired, *member_ended(compiled, state, active)]
     state.close_turns(event.turn)
     if active.route is not None and not state.stopping:
-        return [*fired, Record(handoff_event(data.agent, active.route))]
+        return [*fired, Record(handoff_event(data.agent, active.route, active.route.asked))]
     return [*fired, after_turn(compiled, state, data.agent, seen)]
 
 
@@ -285,11 +280,6 @@ def on_timer(
 ) -> list[Command]:
     """Fail the members of a group that are late."""
     return fail_late_members(compiled, state, timer)
-
-
-def _is_set(state: State, _turn: int, data: TimerFired) -> bool:
-    timer = state.timers.get(data.id)
-    return timer is not None and (not timer.owner or timer.owner in state.groups)
 
 
 def stop(compiled: CompiledWorkflow, _state: State, user: str) -> list[Command]:
@@ -328,5 +318,4 @@ EXPECTED: Final[Mapping[type[EventData], Expected]] = {
         state.judging is not None and state.judging.rule == data.rule
     ),
     Joined: lambda state, _turn, data: data.fork in state.groups,
-    TimerFired: _is_set,
 }

@@ -41,7 +41,7 @@ FORMAT: Final = 1
 #: How a run ended: by a rule, by a failure, by request, or because its turns were used up.
 Outcome: TypeAlias = Literal["completed", "failed", "cancelled", "max_turns"]
 
-#: Who answered when an agent needed a model.
+#: Who answered in the place of a model.
 Answerer: TypeAlias = Literal["model", "sample", "designer", "you", "replay", "script"]
 
 
@@ -50,6 +50,7 @@ class RunStarted:
     """A run begins: of which workflow, for whom, and with which values."""
 
     workflow: str
+    #: The package, and which kinds of variables are hidden: in production, or by a switch.
     digest: str
     app: str
     user: str
@@ -61,13 +62,15 @@ class RunStarted:
     format: int = FORMAT
     #: The variables whose values were given at the start.
     given: tuple[str, ...] = ()
-    #: What came with it: the values of a form, the body of a webhook, the document that changed.
+    #: The input: the values of a form, the body of a webhook, or the changed document.
     input: Values | None = None
     #: Of a board: the correlation; the subscription it collects for beyond correlations; the agent
     #: whose schedule it keeps.
     correlation: str = ""
     collects: str = ""
     schedule: str = ""
+    #: The name by which the run is found while it is open, if that is not its correlation.
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ class TurnStarted:
     """An agent takes a turn; the envelope has the number of the turn."""
 
     agent: str
-    #: The event that started this turn side by side with others; 0 for a turn of its own.
+    #: The event that started this turn in parallel with others; 0 for a turn of its own.
     fork: int = 0
     #: Of a board: the subscription that woke the agent, and the artifacts it got by it. Of a flow:
     #: the step, the path of a fork it stands in, which attempt it is, and the turn that it undoes.
@@ -104,13 +107,13 @@ class TurnStarted:
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """A tool call that a model asks for; its id is the only one of its kind in the run."""
+    """A tool call that a model asks for; its id is unique in the run."""
 
     id: str
     tool: str
     arguments: Values
-    #: Why it cannot be made: what does not fit in its arguments. Empty where they fit.
-    fault: str = ""
+    #: Why its arguments are invalid; empty if they are valid.
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,40 +126,16 @@ class Usage:
     cost_usd: float | None = None
 
 
-class Spent(NamedTuple):
-    """The cost of all model calls of a run; calls of unknown cost are counted."""
-
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float = 0.0
-    #: How many calls have no known price, and how many have tokens that are not known.
-    unpriced: int = 0
-    uncounted: int = 0
-
-    def plus(self, usage: Usage) -> "Spent":
-        """Add one call."""
-        calls, taken, given, cost, unpriced, uncounted = self
-        return Spent(
-            calls + 1,
-            taken + (usage.input_tokens or 0),
-            given + (usage.output_tokens or 0),
-            cost + (usage.cost_usd or 0.0),
-            unpriced + (usage.cost_usd is None),
-            uncounted + (None in (usage.input_tokens, usage.output_tokens)),
-        )
-
-
 #: The writer of what a fork changes.
 EDIT: Final = "edit"
 
 #: The actor of what is read from outside, and of written documents.
 SOURCE: Final = "source"
 
-#: Nothing is known about what a call took.
+#: The usage of a call that is not known.
 NO_USAGE: Final = Usage()
 
-#: What providers call it when a reply was truncated (token limit).
+#: The finish reason of a truncated reply (token limit).
 CUT: Final = "length"
 
 
@@ -170,16 +149,18 @@ class ModelReplied:
     usage: Usage = NO_USAGE
     model: str = ""
     answerer: Answerer = "model"
-    #: Why the reply ends where it ends, in the provider's word; empty where it was simply done.
-    finish: str = ""
-    #: Of a fallback: which model was to answer and why it did not; empty where that one answered.
+    #: Why the reply ends, as the provider says it; empty if it is complete.
+    finish_reason: str = ""
+    #: Of a fallback: the model it replaced, and why that did not answer; empty otherwise.
     instead_of: str = ""
     #: What a person reads of a structured reply; None where that is the text itself.
     shown: str | None = None
+    #: Whether people read it only after its automatic tool has accepted it, as MessageSent.
+    held: bool = False
     #: Why earlier attempts gave no answer.
     retries: tuple[str, ...] = ()
-    #: What does not fit in what an agent of a board is to publish; empty where it fits.
-    misfit: str = ""
+    #: On a board: why the output cannot be published; empty if it can.
+    output_error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,15 +178,15 @@ class OutputRefused:
     """A reply is not valid; its agent gets the error and tries again."""
 
     call: int
-    fault: str
+    error: str
 
 
 @dataclass(frozen=True, slots=True)
 class ModelConsulted:
-    """A tool asked a model something of its own, in the course of its call."""
+    """A tool asked a model during its call."""
 
     call: str
-    #: Hash of what was asked: the reply is given again to the same question of a repeated call.
+    #: Hash of the question: a repeated call that asks the same gets the same reply.
     digest: str
     text: str
     usage: Usage = NO_USAGE
@@ -215,24 +196,26 @@ class ModelConsulted:
 
 @dataclass(frozen=True, slots=True)
 class MessageSent:
-    """What an agent says to the others after its hooks have had its reply."""
+    """The reply of an agent after its hooks, or after its automatic tool has accepted it."""
 
     agent: str
     text: str
+    #: Whether its automatic tool has still to accept it: another of these follows then.
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionJudged:
-    """It was judged whether the condition of a handoff holds; `fault` says why it could not be.
+    """The condition of a handoff was judged; `error` says why there is no verdict.
 
-    A model has judged, or descriptions were compared with `text`: then `scores` says how near
-    each of them is, by rule.
+    Either a model has judged, or descriptions were compared with `text`: then `scores` has the
+    similarity of each, by rule.
     """
 
     rule: int
     holds: bool
     text: str
-    fault: str = ""
+    error: str = ""
     usage: Usage = NO_USAGE
     model: str = ""
     answerer: Answerer = "model"
@@ -253,7 +236,15 @@ class TurnFailed:
     agent: str
     error: str
     kind: Literal[
-        "model", "output", "tool", "deadline", "source", "hook", "guard", "unsure", "rejected"
+        "model",
+        "output",
+        "tool",
+        "deadline",
+        "source",
+        "hook",
+        "guard",
+        "low_confidence",
+        "rejected",
     ]
     #: Of a step: which, the attempt, type, message and stack of the error, and a hash of its input.
     failure: Values | None = None
@@ -261,9 +252,10 @@ class TurnFailed:
 
 @dataclass(frozen=True, slots=True)
 class HandedOff:
-    """Another agent, a group, the user or the end is next.
+    """The turn passes to another agent, a group, the user, or the end.
 
-    `rule` is the index of the handoff that decided, if one did.
+    `rule` is the index of the handoff that decided, if one did. `evaluated` has the rules that were
+    evaluated, in order, and whether the condition of each holds.
     """
 
     source: str
@@ -272,10 +264,11 @@ class HandedOff:
         "rule", "fallback", "pattern", "default", "start", "reply_limit", "joined", "chosen"
     ]
     rule: int | None = None
+    evaluated: dict[str, bool] = field(default_factory=dict[str, bool])
 
 
 @dataclass(frozen=True, slots=True)
-class StopAsked:
+class StopRequested:
     """The run is asked to end: now, or after the turn under way."""
 
     mode: Literal["now", "after_turn"]
@@ -334,7 +327,7 @@ EventData: TypeAlias = (
     | DeliveryMissed
     | DeliveryDeferred
     | BatchesFlushed
-    | StopAsked
+    | StopRequested
     | RunEnding
     | RunEnded
 )

@@ -21,10 +21,10 @@ _TUPLES: Final = {
     for kind in KINDS.values()
 }
 
-#: An event wraps a value in a few levels; what is read from outside must be readable inside one.
+#: An event wraps a value in a few levels; a value from outside must also be readable inside one.
 _ROOM: Final = 16
 
-#: What a model puts around JSON, as in a chat; other languages and longer fences are no such thing.
+#: The fence that models put around JSON; fences of other languages and longer ones are left alone.
 _FENCE: Final = "```"
 _OPENING: Final = re.compile(r"```(?:json)?(?![\w`])", re.IGNORECASE)
 _FENCED_LINE: Final = re.compile(r"^[ \t]*```", re.MULTILINE)
@@ -38,7 +38,7 @@ def encode(data: EventData) -> bytes:
 def decode(kind: str, raw: bytes | str) -> EventData:
     """Return the data of an event that was written as JSON.
 
-    What a later version has added to a kind is passed over.
+    Fields that a later version added are ignored.
     """
     found: dict[str, Any] = from_json(raw)
     model = KINDS[kind]
@@ -55,23 +55,23 @@ def decode(kind: str, raw: bytes | str) -> EventData:
 
 
 def read_json(raw: bytes) -> Json:
-    """Return what JSON from outside says; raises ValueError if an event could not hold it."""
+    """Parse JSON from outside; raises ValueError if an event could not hold the value."""
     try:
         value: Any = from_json(b"[" * _ROOM + raw + b"]" * _ROOM, allow_inf_nan=False)
         for _ in range(_ROOM):
             (value,) = value
     except ValueError as error:
-        # Only the text alone tells where in it something is wrong.
+        # Parsed alone, the text gives an error with the right position.
         from_json(raw, allow_inf_nan=False)
         raise ValueError("it is nested too deeply") from error
     return value
 
 
 def unfenced(text: str) -> str:
-    """Return a reply without the one ```json or ``` fence around it; any other text as it is.
+    """Return a reply without the one ```json or ``` fence around it; any other text unchanged.
 
     JSON has no raw line breaks in its texts, so a fence at the beginning of a line inside means
-    that there are several blocks, and which of them is meant is not for us to guess.
+    that there are several blocks; such a reply is left unchanged.
 
     >>> unfenced('```json\\n{"a": 1}\\n```')
     '{"a": 1}'
@@ -82,3 +82,8 @@ def unfenced(text: str) -> str:
         return text
     inner = bare[opening.end() : -len(_FENCE)]
     return text if _FENCED_LINE.search(inner) else inner.strip()
+
+
+def parse_reply(text: str) -> Json:
+    """Return the JSON of a model's reply; raises ValueError if it is not JSON."""
+    return read_json(unfenced(text).encode())

@@ -11,7 +11,7 @@ Values: TypeAlias = dict[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class ContextAssembled:
-    """What the agent is about to see: origins, sizes, what was left out, hash of what is sent."""
+    """The prompt of an agent: origins, sizes, what was left out, and the hash of its text."""
 
     agent: str
     call: int
@@ -22,14 +22,14 @@ class ContextAssembled:
 class BoardInput(TypedDict, total=False):
     """What components and providers gave an agent of a board before it works."""
 
-    #: Whether the agent works, and if not: until when it waits, and why.
+    #: The decision of the components: whether the agent works, how long it waits if not, and why.
     verdict: Literal["continue", "skip", "defer", "block"]
     seconds: float
     detail: str
     #: The inputs, and the state of components, as components have changed them.
     inputs: list[Values]
     state: Values
-    #: What providers gave, and for each engine which of these it gets.
+    #: The results of providers, and the index of the one that each engine gets.
     slices: list[dict[str, Any]]
     engines: list[int]
 
@@ -48,11 +48,11 @@ class StepInput(TypedDict, total=False):
 class ContextFetched:
     """What a turn needs from outside was read; values of variables are in events beside it.
 
-    `found` has for each origin the query and the time it took, `faults` why there was nothing.
+    `found` has for each origin the query and the time it took, `errors` why nothing was read.
     """
 
     found: Values
-    faults: dict[str, str]
+    errors: dict[str, str]
     #: The tools that servers offer, by server.
     tools: dict[str, list[Values]] | None = None
     #: Of a turn on a board, and of a step of a flow; `error` says why it could not be prepared.
@@ -68,7 +68,7 @@ class DocumentWritten:
     name: str
     #: The event whose value was written.
     seq: int
-    fault: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +83,21 @@ class VariableSet:
 
 @dataclass(frozen=True, slots=True)
 class VariableRefused:
-    """A value was offered for a variable and did not fit; the variable keeps its value."""
+    """A value for a variable was not valid; the variable keeps its value."""
 
     name: str
     writer: str
-    fault: str
+    error: str
 
 
-#: The code of a board. engine: the function that works in place of a model; publish: what decides
-#: about artifacts before they are published; post_publish, error: components that hear of both.
+#: The code of a board. engine: the function that works in place of a model; publish: the functions
+#: and components that decide about artifacts; post_publish, error: components that are notified.
 BoardHook: TypeAlias = Literal["engine", "publish", "post_publish", "error"]
 
-#: The code of a flow. step: the function of a step; apply: what turns a reply into changes.
+#: The code of a flow. step: the function of a step; apply: the method that applies a reply.
 StepHook: TypeAlias = Literal["step", "apply"]
 
-#: Where the engine calls code that no model has asked for: around runs, turns and messages
+#: Where the engine calls code that no model requested: around runs, turns and messages
 #: (`HookType`), and the code of boards and flows. computed, trigger: the function of a variable;
 #: handoff: the tool by which a model hands off, which the engine performs itself.
 HookPoint: TypeAlias = Literal[HookType, "computed", "trigger", "handoff", BoardHook, StepHook]
@@ -116,7 +116,7 @@ class ToolCalled:
     id: str
     tool: str
     arguments: Values
-    #: Called with the fields of a structured output, not because the model asked.
+    #: Whether it is called with the fields of a structured output, not at the model's request.
     auto: bool = False
     #: The hook point it is called at; None if the model asked for it. The arguments of such a call
     #: follow from the state and are not stored.
@@ -133,6 +133,8 @@ class ToolReturned:
     value: Json
     #: Its last progress report: a share from 0 to 1, and a text.
     progress: tuple[float, str] | None = None
+    #: The worker that abandoned the call before: its effects may have happened twice.
+    abandoned_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +144,10 @@ class ToolFailed:
     id: str
     error: str
     kind: FailureKind = "error"
-    #: Of the code of a step: type, message and stack of what it raised.
+    #: Of the code of a step: type, message and stack of the exception.
     exception: Values | None = None
+    #: As in ToolReturned.
+    abandoned_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +174,14 @@ class RequestOpened:
     call: str | None = None
     number: int = 0
     payload: Json = None
-    #: Hash of tool and payload: the answer is to this question and to no other.
+    #: Hash of tool and payload: the answer counts for this question only.
     digest: str = ""
     expires_at: int | None = None
-    #: The answer if nobody answers in time; None fails the tool that asks.
+    #: The answer if none is given in time; if None, the tool that asks fails.
     otherwise: Json = None
     #: The variables that its answer sets.
     sets: tuple[str, ...] = ()
-    #: What shows it, and where.
+    #: The component that shows it, and where.
     component: str = ""
     mode: str = ""
     #: Who is asked, as `role:NAME`; empty for the user whose run it is.
@@ -191,7 +195,7 @@ class RequestAnswered:
     id: str
     value: Json
     user: str
-    #: What the sender calls the message this was; None for an answer to a named question.
+    #: The id of the message; None for an answer to a named request.
     message_id: str | None = None
     #: The role or group as whose member the user answered; empty where none was needed.
     role: str = ""
@@ -204,32 +208,32 @@ class RequestExpired:
     id: str
 
 
-#: case, otherwise: a branch; again, done, limit: a loop; unsure: a result below the confidence;
-#: failure, recovery: a failure path; rejected, late: an approval.
+#: case, otherwise: a branch; again, done, limit: a loop; low_confidence: a result below
+#: the required confidence; failure, recovery: a failure path; rejected, timed_out: an approval.
 BranchReason: TypeAlias = Literal[
-    "case", "otherwise", "again", "done", "limit", "unsure", "failure", "recovery", "rejected",
-    "late",
+    "case", "otherwise", "again", "done", "limit", "low_confidence", "failure", "recovery",
+    "rejected", "timed_out",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """The members of a group take their turns side by side from here on."""
+    """The members of a group take their turns in parallel from here on."""
 
     name: str
     members: tuple[str, ...]
-    #: Of a flow: the line of steps in which its paths begin.
+    #: Of a flow: the lane in which its paths begin.
     lane: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A group is done: what these of its turns said and set counts from here on."""
+    """A group is done: the messages and values of these turns are merged."""
 
     name: str
     fork: int
     turns: tuple[int, ...]
-    #: What the group says as one, in place of what its members said.
+    #: The message of the group in place of those of its members.
     text: str | None = None
     #: Of a flow: how each path ended.
     results: dict[str, str] | None = None
@@ -242,7 +246,7 @@ class Branched:
     source: str
     target: str
     why: BranchReason
-    #: The line of steps; empty for the main one.
+    #: The lane; empty for the main line.
     lane: str = ""
 
 
@@ -268,12 +272,12 @@ class TimerFired:
 #: Everybody sees it.
 PUBLIC: Final = {"kind": "public"}
 
-#: Why artifacts did not come to what they were collected for. failed: the activation has failed;
-#: expired: the others did not come in time; no_key: they have no key to be joined by; predicate: a
-#: function could not tell whether they are wanted; breaker: the agent was woken too often; skipped,
-#: blocked: a component has decided so; unfinished: the run is over.
+#: Why artifacts did not reach a subscription. failed: the activation failed; expired: the others
+#: did not arrive in time; no_key: they have no key to be joined by; predicate: a condition could
+#: not be evaluated; wake_limit: the agent was woken too often; skipped, blocked: a component has
+#: decided so; unfinished: the run has ended.
 MissedReason: TypeAlias = Literal[
-    "failed", "expired", "no_key", "predicate", "breaker", "skipped", "blocked", "unfinished"
+    "failed", "expired", "no_key", "predicate", "wake_limit", "skipped", "blocked", "unfinished"
 ]
 
 
@@ -285,21 +289,21 @@ class ArtifactPublished:
     payload: Json
     #: Who published it: an agent, `user:NAME` or `schedule:AGENT`.
     by: str
-    #: What it is called; nothing of it counts other events, which not every agent may know of.
+    #: Its id, which does not depend on other events: not every agent may know of them.
     id: str
     tags: tuple[str, ...] = ()
     partition: str = ""
     visibility: Values = field(default_factory=lambda: dict[str, Json](PUBLIC))
-    #: Milliseconds until it can be seen by anybody.
+    #: Milliseconds until it is visible.
     delay: int = 0
     #: The subscriptions that want it, each with the key it is joined by.
     wakes: dict[str, str] = field(default_factory=dict[str, str])
-    #: The runs that collect it beyond its correlation, each with the subscription it does that for.
-    letters: dict[str, str] = field(default_factory=dict[str, str])
+    #: The runs of other correlations that collect it, each with the subscription it does that for.
+    forwarded_to: dict[str, str] = field(default_factory=dict[str, str])
     #: The subscriptions that wait for a number of artifacts, and whose agents may see this one.
     counts: tuple[str, ...] = ()
-    #: The subscriptions that could not be asked, and why.
-    faults: dict[str, str] = field(default_factory=dict[str, str])
+    #: The subscriptions whose conditions could not be evaluated, and why.
+    errors: dict[str, str] = field(default_factory=dict[str, str])
     #: The agent it is given to, whatever else it would wake; empty for all.
     direct: str = ""
     version: int = 1
@@ -307,9 +311,9 @@ class ArtifactPublished:
 
 @dataclass(frozen=True, slots=True)
 class ArtifactArrived:
-    """An artifact of another run is here, for a subscription that collects beyond correlations."""
+    """An artifact of another run arrived, for a subscription that collects across correlations."""
 
-    letter: str
+    mail: str
     id: str
     type: str
     payload: Json
@@ -344,6 +348,6 @@ class DeliveryDeferred:
 
 @dataclass(frozen=True, slots=True)
 class BatchesFlushed:
-    """All batches are handled now, also those that are not full."""
+    """All batches are delivered now, including those that are not full."""
 
     user: str

@@ -19,7 +19,7 @@ from weft.engine.events import (
 )
 from weft.engine.events.kinds import BranchReason
 from weft.engine.flow.failure import failure_record
-from weft.engine.flow.lanes import filled, plan_of, run_of
+from weft.engine.flow.lanes import fill_template, plan_of, run_of
 from weft.engine.flow.plan import APPROVAL, ApprovalPlan
 from weft.engine.state import Activation, Request, State
 from weft.engine.turn.calls import close_request
@@ -37,7 +37,7 @@ def ask(state: State, event: Event, active: Activation, approval: Approval) -> l
     asked = approval.escalate[level - 1] if level else approval
     payload: dict[str, Json] = {
         "step": approval.name,
-        "text": filled(approval.text, state.values_of(active.number)),
+        "text": fill_template(approval.text, state.values_of(active.number)),
         "options": [option.name for option in approval.options],
     }
     bound = json.dumps([state.run, active.number, asked.approver, payload], sort_keys=True)
@@ -80,7 +80,7 @@ def _expired(
     if node.approval.default is not None:
         return _decided(compiled, state, active, node.approval.default, "since there was no answer")
     if node.on_timeout:
-        return _leave(state, active, (node.on_timeout, "late"))
+        return _leave(state, active, (node.on_timeout, "timed_out"))
     return _fail(state, active, "TimeoutError", f"no answer to {active.step} in time", late=True)
 
 

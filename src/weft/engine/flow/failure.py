@@ -25,13 +25,13 @@ from weft.spec.flow import AgentWork, Retry
 LONGEST_DELAY: Final = 60.0
 JITTER: Final = 0.5
 
-#: Why a lane goes where it goes.
+#: The reasons for a branch.
 Why = Literal["failure", "recovery"]
 
-#: What begins the timer of the next attempt, with the turn of the last.
+#: The prefix of the timer of the next attempt; the turn of the last attempt follows.
 RETRY: Final = "retry:"
 
-#: More would be beyond the longest delay, whatever the first is.
+#: With more doublings every delay is the longest one.
 _MOST_DOUBLINGS: Final = 16
 
 #: Failures that are not retried.
@@ -133,7 +133,7 @@ def give_up(compiled: CompiledWorkflow, state: State, lane: Lane) -> list[Comman
         (key, each_wait) for key, each_wait in at.waits.items() if each_wait.lane == lane.key
     )
     state.flow = replace(at, waits=without(at.waits, timer))
-    state.timers = without(state.timers, timer)
+    state.timers = state.timers.removed(timer)
     set_lane(state, replace(lane, deadline=""))
     turn = int(timer.removeprefix(RETRY))
     last = Activation("", turn, step=name, flow=StepRun(lane.key, wait.attempt - 1))
@@ -144,7 +144,7 @@ def give_up(compiled: CompiledWorkflow, state: State, lane: Lane) -> list[Comman
 def _forget_deadline(state: State, key: str) -> None:
     lane = lane_of(state, key)
     if lane.deadline:
-        state.timers = without(state.timers, lane.deadline)
+        state.timers = state.timers.removed(lane.deadline)
         set_lane(state, replace(lane, deadline=""))
 
 
@@ -287,7 +287,7 @@ def _is_undone(node: NodePlan) -> bool:
 
 
 def _undoable(state: State) -> Iterator[Done]:
-    """Yield the steps that were done, or may have been."""
+    """Yield the steps to compensate: those that were done or may have been."""
     at = flow_of(state)
     for lane in at.lanes.values():
         yield from lane.done
@@ -326,7 +326,7 @@ def stop(compiled: CompiledWorkflow, state: State, user: str) -> list[Command]:
 def resume_compensation(
     compiled: CompiledWorkflow, state: State, lane: Lane
 ) -> list[Command] | None:
-    """Return the compensation that is due after a resume_compensation; None if there is none."""
+    """Return the compensation that is due after a restart; None if there is none."""
     match lane.failing.stage if lane.failing is not None else None:
         case "own":
             return after_path(compiled, state, lane.key)

@@ -1,4 +1,4 @@
-"""Lanes of a flow: the position and the variables of each; what the code of a step is given."""
+"""Lanes of a flow: the position and the variables of each, and the inputs of a step's code."""
 
 import json
 from collections.abc import Mapping
@@ -25,13 +25,13 @@ def plan_of(compiled: CompiledWorkflow) -> FlowPlan:
 
 
 def flow_of(state: State) -> FlowState:
-    """Return where a run of a flow is."""
+    """Return the state of a flow."""
     assert state.flow is not None  # noqa: S101 - as above
     return state.flow
 
 
 def lane_of(state: State, key: str) -> Lane:
-    """Return a lane; the main line has the empty key."""
+    """Return a lane; the key of the main lane is empty."""
     return flow_of(state).lanes[key]
 
 
@@ -100,21 +100,21 @@ def run_of(active: Activation) -> StepRun:
 
 
 def work_of(compiled: CompiledWorkflow, active: Activation) -> Work:
-    """Return what does the work of an activation."""
+    """Return the work of an activation: an agent or a function."""
     step = step_of(compiled, active)
     run = run_of(active)
     return cast("Work", step.compensate) if run.undoes else step.work
 
 
-def filled(template: str, values: Mapping[str, Json]) -> str:
-    """Return a text with the values of variables in their places."""
+def fill_template(template: str, values: Mapping[str, Json]) -> str:
+    """Return a template with the values of its variables."""
     parts = parse_template(template)
     return "".join(
-        part if isinstance(part, str) else _shown(values.get(part.name)) for part in parts
+        part if isinstance(part, str) else _value_text(values.get(part.name)) for part in parts
     )
 
 
-def _shown(value: Json) -> str:
+def _value_text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -21,7 +21,7 @@ from weft.engine.flow.failure import (
     stop_when_idle,
 )
 from weft.engine.flow.lanes import (
-    filled,
+    fill_template,
     flow_of,
     lane_of,
     plan_of,
@@ -44,8 +44,10 @@ from weft.engine.flow.plan import (
     StepPlan,
 )
 from weft.engine.flow.state import Done, ForkRun, Lane, PathStatus
-from weft.engine.log import Log
-from weft.engine.state import Activation, Message, State, Timer, without
+from weft.engine.message import Message
+from weft.engine.persistent import Log
+from weft.engine.state import Activation, State, without
+from weft.engine.timers import Timer
 from weft.engine.turn.run import end_run
 from weft.engine.variables.conditions import evaluate, same, value_at
 from weft.errors import ExpressionError
@@ -93,7 +95,7 @@ def _branch(
 ) -> list[Command]:
     values = values_in(state, key)
     try:
-        value = _asked(branch.on, values)
+        value = _evaluate_branch(branch.on, values)
     except ExpressionError as error:
         return fail_node(compiled, state, key, name, f"{name} could not be evaluated: {error}")
     for case, target in branch.cases:
@@ -106,14 +108,14 @@ def _branch(
     return fail_node(compiled, state, key, name, reason)
 
 
-def _asked(on: Condition, values: Mapping[str, Json]) -> object:
+def _evaluate_branch(on: Condition, values: Mapping[str, Json]) -> object:
     return value_at(values, on.name) if isinstance(on, Name) else evaluate(on, values)
 
 
 def _entered(
     compiled: CompiledWorkflow, state: State, key: str, name: str, first: str
 ) -> list[Command]:
-    """Begin a loop; a nested loop begins anew each time."""
+    """Begin a loop; a nested loop begins again each time."""
     lane = lane_of(state, key)
     set_lane(state, replace(lane, loops={**lane.loops, name: 1}))
     return go(compiled, state, key, first)
@@ -159,7 +161,7 @@ def on_turn_ended(
     commands = set_values(compiled, state, key, found)
     lane = held = lane_of(state, key)
     if lane.deadline and not run.undoes:
-        state.timers = without(state.timers, lane.deadline)
+        state.timers = state.timers.removed(lane.deadline)
         lane = lane.replace(deadline="")
     node = plan_of(compiled).nodes[active.step]
     counts = lane.failing is None or lane.failing.stage == "recovery"
@@ -187,13 +189,13 @@ def _onward(
 
 
 def _extend_thread(compiled: CompiledWorkflow, state: State, active: Activation) -> Log[Message]:
-    """Return the conversation of an agent with what it was asked and has said in this step."""
+    """Return the conversation of an agent with its prompt and messages of this step."""
     run = run_of(active)
     thread = lane_of(state, run.lane).threads.get(active.agent) or Log[Message]()
     sent = (run.input or StepInput()).get("messages") or []
     prompts = [str(message["content"]) for message in sent if message["role"] == "user"]
     work = cast("AgentWork", work_of(compiled, active))
-    told = prompts[-1] if prompts else filled(work.prompt, values_in(state, run.lane))
+    told = prompts[-1] if prompts else fill_template(work.prompt, values_in(state, run.lane))
     asked = Message("user", "", told, active.seq)
     return thread.added(asked, *state.threads[active.number])
 
@@ -251,7 +253,7 @@ def on_joined(
     state.flow = replace(flow, lanes=others, forks=without(flow.forks, data.fork))
     kept = [lane for lane in lanes if lane.result != "failed"]
     parent = lane_of(state, run.lane)
-    # In the order of the paths: which was faster makes no difference to what is undone first.
+    # In the order of the paths, so that their speed does not change the order of compensation.
     steps = [done for lane in kept for done in lane.done]
     set_lane(
         state,
@@ -279,7 +281,7 @@ def _plain(lane: Lane) -> Json:
 
 
 def _joined_threads(parent: Lane, lanes: list[Lane]) -> Mapping[str, object]:
-    """Return the conversations of agents with what was said in the paths, in their order."""
+    """Return the conversations of agents with the messages of the paths, in their order."""
     threads = dict(parent.threads)
     for lane in lanes:
         for agent, thread in lane.threads.items():
@@ -294,7 +296,7 @@ def _joined_threads(parent: Lane, lanes: list[Lane]) -> Mapping[str, object]:
 def _merge_values(
     compiled: CompiledWorkflow, run: ForkRun, lanes: list[Lane]
 ) -> tuple[dict[str, tuple[Json, int]], str]:
-    """Return what the paths have set, with the event of each; and which cannot be joined."""
+    """Return the values of the paths, each with its event, and the error if two conflict."""
     found: dict[str, tuple[Json, int]] = {}
     first: dict[str, str] = {}
     for lane in lanes:
@@ -357,7 +359,11 @@ def resume(compiled: CompiledWorkflow, state: State) -> list[Command]:
         if each_lane.key not in busy and each_lane.result is None
     ]
     commands: list[Command] = []
-    for lane in idle:
+    for lane in sorted(idle, key=lambda each_lane: each_lane.failing is None):
         undoing = resume_compensation(compiled, state, lane)
-        commands += go(compiled, state, lane.key, lane.at) if undoing is None else undoing
+        if undoing is not None:
+            commands += undoing
+        elif not (commands and state.stopping and lane.failing is None):
+            # Of a run that is to stop, a lane that fails is finished first, and one stops the run.
+            commands += go(compiled, state, lane.key, lane.at)
     return commands

@@ -21,17 +21,17 @@ from weft.spec.flow import (
     Work,
 )
 
-#: Where lines of steps end: the run is completed; a path of a fork is at its end; so is a failure
-#: path; so is the failure path of the workflow. No node is called so.
+#: The ends of lanes: of the run, of a path of a fork, of a failure path, and of the workflow's
+#: failure path. No node has these names.
 END: Final = "/end"
 JOIN: Final = "/join"
 FAILED: Final = "/failed"
 OVER: Final = "/over"
 
-#: What begins the place after the last step of a loop.
+#: The prefix of the place after the last step of a loop.
 AGAIN: Final = "/again:"
 
-#: What begins the tool that a question for approval is asked by.
+#: The prefix of the tool that asks for an approval.
 APPROVAL: Final = "approval:"
 
 
@@ -42,14 +42,14 @@ class StepPlan:
     step: Step
     next: str
     guards: tuple[tuple[Condition, str], ...] = ()
-    #: Where a result leads that is not sure enough, and a failure; empty where nowhere.
+    #: Where a result of low confidence leads, and where a failure leads; empty for nowhere.
     unsure: str = ""
     on_failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalPlan:
-    """A question to a person, and where the answers lead."""
+    """An approval, and where the answers lead."""
 
     approval: Approval
     next: str
@@ -77,7 +77,7 @@ class PathPlan:
 
 @dataclass(frozen=True, slots=True)
 class ForkPlan:
-    """Paths side by side, and the step after them."""
+    """Parallel paths, and the step after them."""
 
     paths: tuple[PathPlan, ...]
     join: str
@@ -85,7 +85,7 @@ class ForkPlan:
 
 @dataclass(frozen=True, slots=True)
 class RepeatPlan:
-    """Where a loop begins, when it is over, and what comes then."""
+    """Where a loop begins, when it ends, and the node after it."""
 
     first: str
     until: Condition
@@ -129,7 +129,7 @@ def compile_flow(flow: Flow) -> FlowPlan:
 
 
 def role_of(agent: str, step: str, *, undoes: bool = False) -> str:
-    """Return as what an agent works at a step: it may be shown something else at another."""
+    """Return the role of an agent at a step, because each step may show it another context."""
     return f"{agent}/{step}/undo" if undoes else f"{agent}/{step}"
 
 
@@ -147,7 +147,7 @@ def steps_of(flow: Flow) -> Iterator[Step]:
 
 
 def works_of(flow: Flow) -> Iterator[Work]:
-    """Yield everything that does the work of a step, or undoes it."""
+    """Yield the work of every step and of its compensation."""
     for step in steps_of(flow):
         yield step.work
         if step.compensate is not None:
@@ -196,7 +196,7 @@ def _remembered(flow: Flow) -> Iterator[str]:
 
 
 class _Planner:
-    """Links nodes from the last to the first: where one leads is known before it is linked."""
+    """Links nodes from the last to the first, so that the target of each is known."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, NodePlan] = {}

@@ -6,13 +6,14 @@ a path has its own copy of the variables until its fork joins.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack
+from typing import Literal, TypeAlias, TypedDict, Unpack
 
 from weft.engine.events.kinds import BranchReason, StepInput
-from weft.engine.log import Log
+from weft.engine.message import Message
+from weft.engine.persistent import Log
 from weft.findings import Json
 
-#: How a path of a fork came to its end.
+#: How a path of a fork ended.
 PathStatus: TypeAlias = Literal["success", "failed", "recovered"]
 
 #: path: the failure path of the step; own: the failed step itself is undone; recovery: the
@@ -30,7 +31,7 @@ class StepReply(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class StepRun:
-    """What an activation is in its flow: in which lane, which attempt, what it undoes."""
+    """The attempt of an activation: its lane, its number, and the turn it undoes."""
 
     lane: str = ""
     attempt: int = 1
@@ -39,7 +40,7 @@ class StepRun:
     #: What was assembled for it, and the reply of its model.
     input: StepInput | None = None
     reply: StepReply | None = None
-    #: Where it leads if not to the next step, and why.
+    #: The next node if it is not the next step, and why.
     branch: tuple[str, BranchReason] | None = None
     #: Of an approval: how many approvers have not answered in time.
     escalation: int = 0
@@ -63,26 +64,26 @@ class Failing:
     reason: str
     failure: Mapping[str, Json]
     stage: FailureStage = "path"
-    #: What is still to be undone, in order.
+    #: The steps that are still to be undone, in order.
     undo: tuple[Done, ...] = ()
     outcome: Literal["failed", "cancelled"] = "failed"
 
 
 class LaneChanges(TypedDict, total=False):
-    """What changes of a lane with every step."""
+    """The fields of a lane that change with every step."""
 
     at: str
     done: tuple[Done, ...]
     deadline: str
-    threads: Mapping[str, Log[Any]]
+    threads: Mapping[str, Log[Message]]
 
 
 @dataclass(frozen=True)
 class Lane:
-    """One line of steps."""
+    """A sequence of steps: the main line, or a path of a fork."""
 
     key: str = ""
-    #: Where it is, or goes next.
+    #: The current or next node.
     at: str = ""
     #: The fork it is a path of, and which.
     fork: int = 0
@@ -90,7 +91,7 @@ class Lane:
     #: Of a path: the variables as it has them, and the event that set each that it has set.
     values: Mapping[str, Json] = field(default_factory=dict[str, Json])
     set_by: Mapping[str, int] = field(default_factory=dict[str, int])
-    #: How often each loop was gone through that it is in.
+    #: The iterations of each loop that contains it.
     loops: Mapping[str, int] = field(default_factory=dict[str, int])
     done: tuple[Done, ...] = ()
     #: The timer of the step under way.
@@ -101,11 +102,11 @@ class Lane:
     failure: Mapping[str, Json] | None = None
     #: How the paths of the last fork ended, by name.
     joined: Mapping[str, Mapping[str, Json]] = field(default_factory=dict[str, Mapping[str, Json]])
-    #: What agents have been told and said in earlier steps, by agent.
-    threads: Mapping[str, Log[Any]] = field(default_factory=dict[str, Log[Any]])
+    #: The messages to and from agents in earlier steps, by agent.
+    threads: Mapping[str, Log[Message]] = field(default_factory=dict[str, Log[Message]])
 
     def replace(self, **changes: Unpack[LaneChanges]) -> "Lane":
-        """Return the lane as it is afterwards. `replace` would set every field one by one."""
+        """Return a changed copy. `dataclasses.replace` would set every field one by one."""
         twin: Lane = object.__new__(Lane)
         object.__setattr__(twin, "__dict__", self.__dict__ | changes)
         return twin
@@ -113,7 +114,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class ForkRun:
-    """Paths that are gone side by side: of which fork, from which lane."""
+    """The parallel paths of a fork, and the lane in which they began."""
 
     name: str
     lane: str
@@ -134,7 +135,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class FlowState:
-    """Everything that is open in the order of steps."""
+    """The lanes, forks and waits of a run."""
 
     lanes: Mapping[str, Lane] = field(default_factory=lambda: {"": Lane()})
     forks: Mapping[int, ForkRun] = field(default_factory=dict[int, ForkRun])
@@ -142,5 +143,5 @@ class FlowState:
     waits: Mapping[str, Wait] = field(default_factory=dict[str, Wait])
 
     def with_lane(self, lane: Lane) -> "FlowState":
-        """Return the state with a lane as it is now."""
+        """Return the state with one lane replaced."""
         return FlowState({**self.lanes, lane.key: lane}, self.forks, self.waits)

@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 
 from weft.engine.commands import Command, Fetch, Record
 from weft.engine.compiled import CompiledWorkflow, Expected, Handler
+from weft.engine.conversation.turn import read_output
 from weft.engine.events import (
     EDIT,
     Branched,
@@ -30,7 +31,6 @@ from weft.engine.events import (
     TurnStarted,
     VariableSet,
 )
-from weft.engine.events.codec import read_json, unfenced
 from weft.engine.events.kinds import StepHook, StepInput
 from weft.engine.flow.approval import ask, on_request_answered, on_request_expired
 from weft.engine.flow.failure import failure_record, handle_failure, overdue, stop
@@ -56,19 +56,19 @@ from weft.engine.flow.order import (
 from weft.engine.flow.plan import ApprovalPlan, StepPlan
 from weft.engine.flow.plan import role_of as step_role
 from weft.engine.flow.state import FlowState, StepReply, StepRun
-from weft.engine.log import Log
-from weft.engine.state import Activation, Message, OpenCall, OwnValues, State
+from weft.engine.message import Message
+from weft.engine.persistent import Log
+from weft.engine.state import Activation, OpenCall, OwnValues, State
 from weft.engine.turn.calls import assemble
 from weft.engine.turn.hooks import close_hook
 from weft.engine.turn.run import prepare
 from weft.engine.variables.access import write_error
 from weft.engine.variables.conditions import evaluate, same
 from weft.engine.variables.triggers import agent_text, fire
-from weft.engine.variables.values import on_variable_set
+from weft.engine.variables.values import on_variable_set, with_part
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.spec.flow import AgentWork, Step
-from weft.spec.type_meaning import validation_error
 
 #: What a mode has; see TurnMode.
 __all__ = [
@@ -223,7 +223,7 @@ def ask_again(
 
 
 def resume_turn(_compiled: CompiledWorkflow, state: State, active: Activation) -> list[Command]:
-    """Return the call that an attempt waits for, where a journal was cut before it."""
+    """Return the call that an attempt waits for, if the journal ends before it."""
     waiting = [id_ for id_ in active.missing if id_ not in state.calls]
     hooks: tuple[StepHook, ...] = ("step", "apply")
     return [_call(active, hook) for hook in hooks if _call_id(active, hook) in waiting]
@@ -252,17 +252,10 @@ def _call_id(active: Activation, hook: StepHook) -> str:
 def read_reply(
     compiled: CompiledWorkflow, active: Activation, data: ModelReplied
 ) -> tuple[Json, str | None]:
-    """Read a reply as the model its agent is bound to; say what does not fit."""
-    output, value = compiled.agents[active.agent].output, None
-    fault = None
-    if output is not None:
-        try:
-            value = read_json(unfenced(data.text).encode())
-        except ValueError as error:
-            return None, f"the reply is not JSON: {error}"
-        fault = validation_error(output, value, compiled.models)
-    # What the class of the state does not take was found out when the reply came.
-    fault = fault or data.misfit or None
+    """Parse a reply as the model its agent is bound to, and as values of the state."""
+    value, fault = read_output(compiled, compiled.agents[active.agent].output, data.text)
+    # The class of the state has validated the values when the reply came.
+    fault = fault or data.output_error or None
     return (None, fault) if fault else (value, None)
 
 
@@ -278,10 +271,8 @@ def on_reply(
     state.say(active.agent, data.text, event)
     if _is_overdue(state, active, event):
         return [overdue(compiled, state, active)]
-    values = state.values_of(active.number)
-    fired, _ = fire(
-        compiled, state, event.turn, agent_text(compiled, values, active.agent, data.text)
-    )
+    said = agent_text(compiled, active.agent, data.text)
+    fired, _ = fire(compiled, state, event.turn, said)
     usage = {"input_tokens": data.usage.input_tokens, "output_tokens": data.usage.output_tokens}
     reply: StepReply = {
         "text": data.text,
@@ -292,11 +283,11 @@ def on_reply(
     work = cast("AgentWork", work_of(compiled, active))
     if work.step is not None:
         return [*fired, *_call_code(state, active, "apply")]
-    changes, confidence = _changes(compiled, work, data.text, output)
+    changes, confidence = changes_of(compiled, work, data.text, output)
     return [*fired, *_finish(compiled, state, active, changes, confidence)]
 
 
-def _changes(
+def changes_of(
     compiled: CompiledWorkflow, work: AgentWork, text: str, output: Json
 ) -> tuple[dict[str, Json], Json]:
     """Return the changes and the confidence in the reply of a declared agent."""
@@ -319,9 +310,7 @@ def on_hook_returned(
 
 
 def _is_overdue(state: State, active: Activation, event: Event) -> bool:
-    """Tell whether a result came after the deadline: the timer may fire late, the result counts by
-    its own time.
-    """
+    """Return whether a result came after the deadline; timers may fire late."""
     run = run_of(active)
     timer = None if run.undoes else state.timers.get(lane_of(state, run.lane).deadline)
     return timer is not None and event.at > timer.at
@@ -350,7 +339,8 @@ def _finish(
     active = active.replace(missing=frozenset(), shown=None)
     values, writes = state.values_of(active.number), list[Command]()
     for name, change in changes.items():
-        value = _applied(compiled, values, name, change)
+        variable = compiled.variables.get(name)
+        value = with_part(variable and variable.merge, values.get(name), change)
         fault = write_error(compiled, values, name, value, active.step, active.agent)
         if fault is not None:
             state.update(active)
@@ -361,24 +351,10 @@ def _finish(
     target = plan_of(compiled).step(active.step).unsure if unsure else ""
     if unsure and not target:
         state.update(active)
-        return [_failed(state, active, "LowConfidence", unsure, "unsure")]
-    run = replace(run_of(active), branch=(target, "unsure") if target else None)
+        return [_failed(state, active, "LowConfidence", unsure, "low_confidence")]
+    run = replace(run_of(active), branch=(target, "low_confidence") if target else None)
     state.update(active.replace(stage="ending", flow=run))
     return [*writes, Record(TurnEnded(active.agent), active.number)]
-
-
-def _applied(
-    compiled: CompiledWorkflow, values: Mapping[str, Json], name: str, change: Json
-) -> Json:
-    """Return the value after a change: a list is extended, an object updated, if declared so."""
-    variable, held = compiled.variables.get(name), values.get(name)
-    if variable is None or variable.merge is None:
-        return change
-    if variable.merge == "append" and isinstance(change, list):
-        return [*cast("list[Json]", held or []), *cast("list[Json]", change)]
-    if variable.merge == "merge" and isinstance(change, dict):
-        return {**cast("dict[str, Json]", held or {}), **cast("dict[str, Json]", change)}
-    return change
 
 
 def _unsure(step: Step, confidence: Json) -> str | None:
@@ -408,7 +384,7 @@ def on_turn_failed(
 def _on_variable_set(
     compiled: CompiledWorkflow, state: State, event: Event, data: VariableSet
 ) -> list[Command]:
-    """Set a variable; what a fork of the run edits also counts in lanes that have begun."""
+    """Set a variable; edits of a forked run also apply to lanes that have begun."""
     commands = on_variable_set(compiled, state, event, data)
     if data.writer == EDIT and state.flow is not None:
         edit_lanes(state, data)
@@ -416,7 +392,7 @@ def _on_variable_set(
 
 
 def is_paused(state: State) -> bool:
-    """Tell whether a run waits for the time of a next attempt."""
+    """Return whether a run waits for the time of a next attempt."""
     return state.flow is not None and bool(state.flow.waits)
 
 

@@ -11,6 +11,9 @@ from weft.engine.events import (
     CUT,
     ContextAssembled,
     Event,
+    EventData,
+    MessageSent,
+    MessageShown,
     ModelConsulted,
     ModelFailed,
     ModelReplied,
@@ -25,17 +28,18 @@ from weft.engine.events import (
     ToolReturned,
     TurnFailed,
 )
-from weft.engine.state import Activation, GivenAnswer, Message, OpenCall, Request, State, without
+from weft.engine.message import Message
+from weft.engine.state import Activation, GivenAnswer, OpenCall, Request, State, without
 from weft.engine.turn import run
 from weft.engine.variables.triggers import (
+    dig,
     fire,
+    fire_tool_failed,
+    fire_tool_response,
     model_failed,
-    tool_call,
-    tool_failed,
-    tool_response,
-    ui_response,
 )
 from weft.findings import Json
+from weft.spec.templates import parse_template
 
 
 def on_tool_called(
@@ -58,8 +62,8 @@ def on_tool_called(
         return [Record(ToolReturned(data.id, f"You have called {data.tool}."))]
     if data.hook:
         return [call_of(active.agent, call)]
-    values = state.values_of(event.turn)
-    fired, _ = fire(compiled, state, event.turn, tool_call(compiled, values, data))
+    settings = compiled.triggers.tool_call.get(data.tool, ())
+    fired, _ = fire(compiled, state, event.turn, settings, data.arguments)
     return [*fired, call_of(active.agent, call)]
 
 
@@ -79,24 +83,40 @@ def finish_call(
     compiled: CompiledWorkflow, state: State, event: Event, call: OpenCall, value: Json
 ) -> list[Command]:
     """Set what the result sets, and give it to the model that asked for the call."""
-    values = state.values_of(event.turn)
-    writes = tool_response(compiled, values, call.tool, value)
-    fired, seen = fire(compiled, state, event.turn, writes)
-    return [*fired, *_tell_model(compiled, state, event, call.id, _text(value), seen)]
+    fired, seen = fire_tool_response(compiled, state, call, value)
+    shown = shown_on_return(compiled, state, call)
+    return [*shown, *fired, *_tell_model(compiled, state, event, call.id, _text(value), seen)]
+
+
+def shown_on_return(compiled: CompiledWorkflow, state: State, call: OpenCall) -> list[Command]:
+    """Show the user the reply that a call held back, and what its tool tells about the answer."""
+    found: list[EventData] = [*held_reply(state, call.turn)]
+    tell = compiled.agents[state.active[call.turn].agent].tells.get(call.tool)
+    if tell is not None and call.answers:
+        answer = call.answers[-1].value
+        parts = (
+            part if isinstance(part, str) else _words(dig(answer, (part.name,)))
+            for part in parse_template(tell)
+        )
+        found.append(MessageShown("".join(parts)))
+    return [Record(each, call.turn) for each in found]
+
+
+def _words(value: Json) -> str:
+    return "" if value is None else _text(value)
 
 
 def on_tool_failed(
     compiled: CompiledWorkflow, state: State, event: Event, data: ToolFailed
 ) -> list[Command]:
-    """Tell the model why there is no result, or fail the turn if the tool is declared so."""
+    """Tell the model why there is no result, or fail the turn if the tool declares that."""
     call, active = state.calls.get(data.id), state.active[event.turn]
     if call is not None and (call.hook or call.auto):
         if event.turn:
             return compiled.mode.on_hook_failed(compiled, state, event, call, data)
         return run.on_hook_failed(compiled, state, event, call, data)
     tool = _asked_for(state, event.turn, data.id) if call is None else call.tool
-    values = state.values_of(event.turn)
-    fired, seen = fire(compiled, state, event.turn, tool_failed(compiled, values, tool, data))
+    fired, seen = fire_tool_failed(compiled, state, event.turn, tool, data)
     declared = compiled.agents[active.agent].tools.get(tool)
     if declared and declared.on_error == "fail" and data.kind in ("error", "timeout"):
         error = f"the tool {tool} of {active.agent} failed: {data.error}"
@@ -130,6 +150,12 @@ def on_model_consulted(
     return []
 
 
+def held_reply(state: State, turn: int) -> tuple[MessageSent, ...]:
+    """Return the reply that a turn holds back for its automatic tool, to be sent now."""
+    active = state.active.get(turn)
+    return (MessageSent(active.agent, active.held),) if active and active.held else ()
+
+
 def on_surface_shown(
     _compiled: CompiledWorkflow, state: State, _event: Event, data: SurfaceShown
 ) -> list[Command]:
@@ -140,7 +166,7 @@ def on_surface_shown(
 
 
 def _asked_for(state: State, turn: int, id_: str) -> str:
-    """Return the name of the tool that a refused call was for."""
+    """Return the name of the requested tool of a refused call."""
     asked = (request for message in reversed(state.thread_of(turn)) for request in message.requests)
     return next((request.tool for request in asked if request.id == id_), "")
 
@@ -180,7 +206,7 @@ def on_request_opened(
         turn=event.turn,
         payload=data.payload,
         digest=data.digest,
-        expires_at=data.expires_at,
+        expires_at=None if data.kind == "chat" else data.expires_at,  # A chat has no time limit.
         otherwise=data.otherwise,
         seq=event.seq,
         opened_at=event.at,
@@ -205,7 +231,7 @@ def on_request_answered(
 def on_request_expired(
     compiled: CompiledWorkflow, state: State, _event: Event, data: RequestExpired
 ) -> list[Command]:
-    """Use the declared answer for this case; without one the tool fails."""
+    """Use the declared answer for an expired request; without one the tool fails."""
     request = close_request(state, data.id)
     if request.otherwise is None:
         error = ToolFailed(request.call or "", "no answer in time", "timeout")
@@ -224,9 +250,8 @@ def _answer(
     compiled: CompiledWorkflow, state: State, request: Request, value: Json
 ) -> list[Command]:
     """Set what an answer sets, and resume the call that asked."""
-    values = state.values_of(request.turn)
-    writes = ui_response(compiled, values, request.tool or "", value)
-    fired, _ = fire(compiled, state, request.turn, writes)
+    settings = compiled.triggers.ui_response.get(request.tool or "", ())
+    fired, _ = fire(compiled, state, request.turn, settings, value)
     call = state.calls.get(request.call or "")
     if call is None:
         return fired
@@ -279,7 +304,7 @@ def on_model_replied(
     if wrong is None:
         return compiled.mode.on_reply(compiled, state, event, active, data, output)
     state.say(active.agent, data.text, event)
-    if data.finish == CUT:
+    if data.finish_reason == CUT:
         wrong += " (the reply was truncated: token limit)"
     state.update(active.replace(shown=None))
     return [Record(OutputRefused(active.call, wrong))]
@@ -290,8 +315,8 @@ def _tool_event(
 ) -> ToolCalled | ToolFailed:
     rules = compiled.agents[active.agent]
     if request.tool in rules.tools:
-        if request.fault:
-            return ToolFailed(request.id, request.fault, "retry")
+        if request.error:
+            return ToolFailed(request.id, request.error, "retry")
         return ToolCalled(request.id, request.tool, request.arguments)
     if request.tool in rules.targets:
         if active.fork:
@@ -311,9 +336,9 @@ def on_output_refused(
     """Tell the agent the validation error, and ask again within limits."""
     active = state.active[event.turn]
     if active.refusals + 1 >= MAX_REFUSALS:
-        error = f"{active.agent} gave no valid reply: {data.fault}"
+        error = f"{active.agent} gave no valid reply: {data.error}"
         return [Record(TurnFailed(active.agent, error, "output"))]
-    text = f"Your reply is not valid: {data.fault}. Reply again."
+    text = f"Your reply is not valid: {data.error}. Reply again."
     state.add_message(Message("correction", "", text, event.seq, to=active.agent), event.turn)
     active = active.replace(refusals=active.refusals + 1)
     return next_call(compiled, state, active, state.values_of(event.turn))
@@ -336,9 +361,9 @@ def on_model_failed(
     """Fail the turn."""
     active = state.active[event.turn]
     agent = active.agent
-    turn = 0 if active.fork else event.turn  # What a member has for itself goes with it.
-    writes = model_failed(compiled, state.variables, agent, data.error)
-    fired, _ = fire(compiled, state, turn, writes)
+    turn = 0 if active.fork else event.turn  # The member's own thread and values are dropped.
+    failed = model_failed(compiled, agent)
+    fired, _ = fire(compiled, state, turn, failed, {"message": data.error})
     error = f"the model of {agent} failed: {data.error}"
     return [*fired, Record(TurnFailed(agent, error, "model"))]
 
@@ -349,8 +374,8 @@ def on_model_failed(
 class Offered(NamedTuple):
     """A tool of a server, as it was when the run began.
 
-    `schema` has name, description and parameters as a model sees them, `tool` is what the server
-    calls it, and `reads` says that it changes nothing.
+    `schema` has name, description and parameters as a model sees them, `tool` is its name on the
+    server, and `reads` says that it changes nothing.
     """
 
     server: str

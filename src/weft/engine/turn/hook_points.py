@@ -14,7 +14,7 @@ from weft.spec.triggers import FunctionTrigger
 from weft.spec.variables import ComputedSource, DerivedSource, Variable
 from weft.spec.workflow import WorkflowSpec
 
-#: The hooks that see, and may change, what an agent is about to be sent.
+#: The hooks that may change the messages to an agent.
 REPLY_HOOKS: Final[tuple[HookPoint, ...]] = (
     "update_agent_state",
     "process_all_messages_before_reply",
@@ -32,14 +32,14 @@ class HookFunction:
     function: str
     #: Whether the turn fails with it.
     stops: bool = False
-    #: Only at the turns of this agent; None for all.
+    #: The agent at whose turns it is called; None for all.
     agent: str | None = None
     #: The variable it computes or triggers.
     variable: str = ""
 
 
 def function_key(folder: str, file: str, function: str) -> str:
-    """Return what a function is called among those of its package.
+    """Return the key of a function in its package.
 
     >>> function_key("hooks", "audit.py", "note")
     'hooks/audit.py:note'
@@ -78,7 +78,7 @@ def computed_function(name: str, source: ComputedSource) -> HookFunction | None:
 
 
 def is_function(computation: str) -> bool:
-    """Tell a function, `module:function`, from a condition."""
+    """Return whether a text names a function, `module:function`, and not a condition."""
     return FUNCTION_REF.match(computation) is not None
 
 

@@ -1,4 +1,4 @@
-"""Calling functions at hook points, one after the other: the second sees what the first has set."""
+"""Calling functions at hook points in order: each sees what the one before has set."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, cast
@@ -10,12 +10,12 @@ from weft.engine.state import Activation, OpenCall, State
 from weft.engine.turn.hook_points import HookFunction, hook_label, open_hook, record_hook
 from weft.engine.variables import computed
 from weft.engine.variables.access import value_error
-from weft.engine.variables.triggers import Writes, fire, function_result
+from weft.engine.variables.triggers import Writes, function_result, record
 from weft.findings import Json
 
 
 class HookResult(NamedTuple):
-    """What follows from the result of a function: writes, the values after them, or an error."""
+    """The consequences of a function's result: writes, the values after them, or an error."""
 
     active: Activation
     commands: list[Command]
@@ -57,7 +57,7 @@ def take_result(
     elif data.value is not None and active.stage in ("reply", "sending"):
         edit = cast("Mapping[str, Json]", data.value)
         active = active.replace(edits=(*active.edits, {**edit, "by": call.tool}))
-    fired, seen = fire(compiled, state, event.turn, writes)
+    fired, seen = record(compiled, state, event.turn, writes)
     return HookResult(active.replace(hook_index=active.hook_index + 1), fired, seen)
 
 

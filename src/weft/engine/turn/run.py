@@ -17,8 +17,7 @@ from weft.engine.events import (
     RunEnding,
     RunForked,
     RunStarted,
-    Spent,
-    StopAsked,
+    StopRequested,
     TimerFired,
     TimerSet,
     ToolFailed,
@@ -27,7 +26,9 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.engine.events.kinds import HookPoint
-from weft.engine.state import Activation, Ending, Message, OpenCall, State, Timer, without
+from weft.engine.message import Message
+from weft.engine.state import Activation, Ending, OpenCall, Spent, State, without
+from weft.engine.timers import Timer, Timers
 from weft.engine.turn.hook_points import HookFunction, hooks_at, open_hook
 from weft.engine.turn.hooks import (
     HookFailure,
@@ -38,7 +39,7 @@ from weft.engine.turn.hooks import (
     take_result,
 )
 from weft.engine.variables import computed
-from weft.engine.variables.triggers import fire, lifecycle, timer_expired
+from weft.engine.variables.triggers import fire, lifecycle
 from weft.engine.variables.values import (
     note_written,
     persist_computed,
@@ -61,6 +62,7 @@ def on_run_started(
     """Set the first values, greet the user, set timers; the mode starts the first turn."""
     state.workflow, state.digest = data.workflow, data.digest
     state.app, state.user, state.started_at = data.app, data.user, event.at
+    state.name = data.name or data.correlation
     state.model = data.model
     state.carried_values = compiled.carried_values
     state.variables = {**compiled.start_values, **data.values}
@@ -72,7 +74,7 @@ def on_run_started(
     if data.input is not None:
         text = f"Started by {compiled.orchestrator.trigger.type}: {to_json(data.input).decode()}"
         state.add_message(Message("user", "", text, event.seq))
-    fired, values = fire(compiled, state, 0, lifecycle(compiled, state.variables, "before_chat"))
+    fired, values = fire(compiled, state, 0, lifecycle(compiled, "before_chat"))
     commands += fired
     rules = compiled.computed
     conditions = computed.all_conditions(rules, values) if rules.conditions else []
@@ -87,12 +89,13 @@ def on_run_started(
 def on_run_forked(
     _compiled: CompiledWorkflow, state: State, event: Event, data: RunForked
 ) -> list[Command]:
-    """Continue what was under way. The cost so far belongs to the other run."""
+    """Continue the copied turn. The cost so far belongs to the other run."""
     state.forked_from = data.parent
+    state.name = ""  # The other run keeps it.
     state.model = data.model or state.model
     state.started_at = event.at
     state.spent = Spent()
-    # The documents of what was set before are those of the other run as well.
+    # The parent run writes the documents of earlier values.
     state.unwritten, state.writing = {}, {}
     return []
 
@@ -143,7 +146,7 @@ def on_context_fetched(
 
 def _missing_value(compiled: CompiledWorkflow, data: ContextFetched) -> str | None:
     """Return the error of the first origin that could not be read and has no default."""
-    for origin, error in data.faults.items():
+    for origin, error in data.errors.items():
         variable = compiled.variables.get(origin)
         if variable is None or getattr(variable.source, "default", None) is None:
             return f"{origin} could not be read: {error}"
@@ -186,13 +189,13 @@ def _hooks(compiled: CompiledWorkflow, state: State) -> tuple[HookFunction, ...]
 def _settle(
     compiled: CompiledWorkflow, state: State, active: Activation, values: Values
 ) -> list[Command]:
-    """Compute what the last functions have changed; then start the first turn, or end the run."""
+    """Compute dependent variables; then start the first turn, or end the run."""
     computing = call_computed(compiled, state, active) if state.dirty else None
     if computing is not None:
         return computing
     if state.ending is not None:
         state.update(active.replace(stage="flushing"))
-        # What was computed last is in its document only when its record is written.
+        # The document gets the last computed value when its event is written.
         behind = computed.outdated_documents(compiled.computed, values)
         return [*queue_documents(compiled, state, behind), *_flush(compiled, state)]
     state.close_turns(0)
@@ -241,7 +244,7 @@ def _fail(
 
 
 def resume_run(compiled: CompiledWorkflow, state: State, active: Activation) -> list[Command]:
-    """Return the call that turn 0 waits for, where a journal was cut before it."""
+    """Return the call that turn 0 waits for, if the journal ends before it."""
     return resume_hook(compiled, state, active, _hooks(compiled, state))
 
 
@@ -253,7 +256,9 @@ def on_timer_set(
 ) -> list[Command]:
     """Store the timer; it belongs to the group that set it, or to the run."""
     owner = event.cause if data.why == "deadline" else 0
-    state.timers = {**state.timers, data.id: Timer(data.id, data.at, owner)}
+    if owner and owner not in state.groups:
+        return []
+    state.timers = state.timers.added(Timer(data.id, data.at, owner))
     return []
 
 
@@ -262,10 +267,11 @@ def on_timer_fired(
 ) -> list[Command]:
     """Set the variable whose trigger waited for this time; other timers are the mode's."""
     timer = state.timers[data.id]
-    state.timers = without(state.timers, data.id)
-    if data.id not in compiled.triggers.timers:
+    state.timers = state.timers.removed(data.id)
+    rule = compiled.triggers.timers.get(data.id)
+    if rule is None:
         return compiled.mode.on_timer(compiled, state, event, timer)
-    fired, _ = fire(compiled, state, 0, timer_expired(compiled, state.variables, data.id))
+    fired, _ = fire(compiled, state, 0, [rule.setting])
     return fired
 
 
@@ -273,7 +279,7 @@ def on_timer_fired(
 
 
 def end_run(compiled: CompiledWorkflow, outcome: Outcome, reason: str) -> Command:
-    """End a run: at once, or after what its package wants done before."""
+    """End a run: at once, or after its last hooks and documents."""
     last = last_event(compiled, outcome, reason)
     # The end of a run that has nothing to do before it has always stood in its last turn.
     return Record(last, turn=0 if isinstance(last, RunEnding) else None)
@@ -291,7 +297,7 @@ def stop_after_turn(compiled: CompiledWorkflow) -> Command:
 
 
 def on_stop_asked(
-    compiled: CompiledWorkflow, state: State, _event: Event, data: StopAsked
+    compiled: CompiledWorkflow, state: State, _event: Event, data: StopRequested
 ) -> list[Command]:
     """Stop now, or after the turn under way. A run that is ending continues to its end."""
     if state.ending is not None:
@@ -303,7 +309,7 @@ def on_stop_asked(
 
 
 def _has_working_turn(state: State) -> bool:
-    """Tell whether a turn is under way that does not wait for a person, who may never answer."""
+    """Return whether a turn is under way that does not wait for a person."""
     return any(active.stage != "approval" for active in state.active.values())
 
 
@@ -329,10 +335,10 @@ def on_turn_failed(
 def on_run_ending(
     compiled: CompiledWorkflow, state: State, event: Event, data: RunEnding
 ) -> list[Command]:
-    """Break off what is under way, call the functions after the chat, write documents."""
+    """Cancel the turns under way, call the functions after the chat, write documents."""
     close_all(state)
     state.ending = Ending(data.outcome, data.reason)
-    fired, seen = fire(compiled, state, 0, lifecycle(compiled, state.variables, "after_chat"))
+    fired, seen = fire(compiled, state, 0, lifecycle(compiled, "after_chat"))
     active = Activation("", 0, stage="after", seq=event.seq)
     return [*fired, *_next_hook(compiled, state, active, seen)]
 
@@ -340,9 +346,10 @@ def on_run_ending(
 def on_document_written(
     compiled: CompiledWorkflow, state: State, _event: Event, data: DocumentWritten
 ) -> list[Command]:
-    """Write what was set meanwhile. A run whose document cannot be written has failed."""
-    note_written(state, data)
-    error = f"the document of {data.name} could not be written: {data.fault}" if data.fault else ""
+    """Write later values. A document that cannot be written fails the run if it is declared so."""
+    failed = bool(data.error) and compiled.entities[data.name].on_error == "fail"
+    note_written(state, data, failed=failed)
+    error = f"the document of {data.name} could not be written: {data.error}" if failed else ""
     if state.ending is None:
         if error:
             return [end_run(compiled, "failed", error)]
@@ -379,5 +386,5 @@ def on_run_ended(
 def close_all(state: State) -> None:
     """Close all turns, questions and timers."""
     state.active, state.calls, state.groups, state.threads, state.own = {}, {}, {}, {}, {}
-    state.requests, state.timers, state.dirty, state.judging = {}, {}, {}, None
+    state.requests, state.timers, state.dirty, state.judging = {}, Timers(), {}, None
     state.flow = None

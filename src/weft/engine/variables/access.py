@@ -1,4 +1,4 @@
-"""Access to variables: which exist, who may see them, and who may set them to what."""
+"""Access to variables: which exist, who may read them, and who may set them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from weft.spec.workflow import WorkflowSpec
 
 @dataclass(frozen=True, slots=True)
 class ByTrigger:
-    """A trigger writes; no tool or agent can be taken for it, whatever its name is."""
+    """The writer if a trigger sets a variable; no tool or agent has this name."""
 
 
 BY_TRIGGER: Final = ByTrigger()
 
-#: Who writes: a trigger, or the tool or agent of that name.
+#: The writer: a trigger, or the name of a tool or agent.
 Writer: TypeAlias = ByTrigger | str
 
 
@@ -31,7 +31,7 @@ def access_error(
 ) -> str | None:
     """Return why none of the writers may set a variable to any value, or None."""
     if name in BUILT_IN_VARIABLES:
-        return f"{name} says whose run it is and cannot be set"
+        return f"{name} identifies the user or tenant of the run and cannot be set"
     variable = variables.get(name)
     if variable is None:
         return f"there is no variable {name}"
@@ -88,7 +88,7 @@ def _document_error(
 
 
 def may_read(variables: Mapping[str, Variable], name: str, agent: str) -> bool:
-    """Tell whether an agent may see a variable; undeclared ones are hidden."""
+    """Return whether an agent may see a variable; undeclared ones are hidden."""
     variable = variables.get(name)
     if variable is None:
         return name in BUILT_IN_VARIABLES
@@ -146,7 +146,7 @@ def _agent(agent: Agent, gone: frozenset[str]) -> Agent:
 
 
 def _is_empty(ingredient: object, gone: frozenset[str]) -> bool:
-    """Tell whether an ingredient names nothing that exists: without names it would mean all."""
+    """Return whether an ingredient has no names left: an empty list would mean all."""
     names = ingredient.names if isinstance(ingredient, VariablesIngredient) else ()
     return bool(names) and gone.issuperset(names)
 

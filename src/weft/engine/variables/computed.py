@@ -23,11 +23,11 @@ WRITER = "computed"
 
 @dataclass(frozen=True, slots=True)
 class ComputedRules:
-    """What follows from which variable, and how."""
+    """The computed variables, and how each is computed."""
 
     #: The computed variables that have a variable among their inputs.
     dependents: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    #: Both in an order in which inputs come first.
+    #: The conditions and functions, each after its inputs.
     conditions: Mapping[str, Condition] = field(default_factory=dict[str, Condition])
     functions: Mapping[str, HookFunction] = field(default_factory=dict[str, HookFunction])
     #: The entity variable whose document keeps a value as well.
@@ -66,7 +66,7 @@ def link_computed(variables: Mapping[str, Variable]) -> ComputedRules:
 
 
 def _inputs_first(sources: Mapping[str, ComputedSource]) -> list[str]:
-    """Return names so that each comes after its inputs; a circle is the checker's matter."""
+    """Return names so that each comes after its inputs; the checker refuses cycles."""
     ordered: dict[str, None] = {}
 
     def add(name: str, above: frozenset[str]) -> None:
@@ -83,7 +83,7 @@ def _inputs_first(sources: Mapping[str, ComputedSource]) -> list[str]:
 def all_conditions(
     rules: ComputedRules, values: Mapping[str, Json]
 ) -> list[VariableSet | VariableRefused]:
-    """Return what the conditions come to at the start of a run."""
+    """Return the values of all conditions at the start of a run."""
     known = dict(values)
     found: list[VariableSet | VariableRefused] = []
     for name in rules.conditions:
@@ -97,7 +97,7 @@ def all_conditions(
 def recompute(
     rules: ComputedRules, values: Mapping[str, Json], changed: str
 ) -> list[VariableSet | VariableRefused]:
-    """Return what conditions come to when one of their inputs has changed."""
+    """Return the values of the conditions that depend on a changed variable."""
     return [
         made
         for name in rules.dependents.get(changed, ())
@@ -108,7 +108,7 @@ def recompute(
 def preview_values(
     rules: ComputedRules, values: Mapping[str, Json], changed: Iterable[str]
 ) -> Mapping[str, Json]:
-    """Return the values there will be when what has changed is followed to its end."""
+    """Return the values after all dependent conditions are computed."""
     waiting = list(changed)
     while waiting:
         for made in recompute(rules, values, waiting.pop(0)):
@@ -125,12 +125,12 @@ def mark_all(rules: ComputedRules, state: State) -> None:
 
 
 def computed_write(values: Mapping[str, Json], name: str, value: Json) -> list[VariableSet]:
-    """Return what a function has come to, if that is news."""
+    """Return the write of a function's result, if the value has changed."""
     return [] if same(values.get(name), value) else [VariableSet(name, value, WRITER)]
 
 
 def outdated_documents(rules: ComputedRules, values: Mapping[str, Json]) -> list[str]:
-    """Return the entity variables whose documents lack what was computed last."""
+    """Return the entity variables whose documents lack the last computed value."""
     return [
         entity
         for name, entity in rules.persist_to.items()
@@ -140,7 +140,7 @@ def outdated_documents(rules: ComputedRules, values: Mapping[str, Json]) -> list
 
 
 def mark(rules: ComputedRules, state: State, turn: int, changed: Iterable[str]) -> None:
-    """Remember the functions that are to be called because their inputs have changed."""
+    """Mark the functions whose inputs have changed."""
     found: set[str] = set()
     waiting = list(changed)
     while waiting:
@@ -154,7 +154,7 @@ def mark(rules: ComputedRules, state: State, turn: int, changed: Iterable[str]) 
 
 
 def next_function(rules: ComputedRules, state: State, turn: int) -> tuple[str, HookFunction] | None:
-    """Return the first function that is to be called for a turn, or None if none is."""
+    """Return the next marked function of a turn, or None."""
     dirty = state.dirty.get(turn if turn in state.own else 0)
     if not dirty:
         return None
@@ -162,7 +162,7 @@ def next_function(rules: ComputedRules, state: State, turn: int) -> tuple[str, H
 
 
 def unmark(state: State, turn: int, name: str) -> None:
-    """A function was called."""
+    """Remove the mark of a function that was called."""
     owner = turn if turn in state.own else 0
     rest = state.dirty.get(owner, frozenset()) - {name}
     others = {key: names for key, names in state.dirty.items() if key != owner}

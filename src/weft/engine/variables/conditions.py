@@ -37,7 +37,7 @@ _PLAIN: Final = frozenset({str, int, float, type(None)})
 
 
 def evaluate(condition: Condition, values: Values) -> bool:
-    """Tell whether a condition holds; raise ExpressionError where it has no answer."""
+    """Return whether a condition holds; raise ExpressionError where it has no answer."""
     answer = decide(condition, values)
     if answer is None:
         raise ExpressionError(
@@ -48,7 +48,7 @@ def evaluate(condition: Condition, values: Values) -> bool:
 
 
 def decide(condition: Condition, values: Values) -> bool | None:
-    """Tell whether a condition holds, or None if that depends on names bound to `UNKNOWN`.
+    """Return whether a condition holds, or None if that depends on names bound to `UNKNOWN`.
 
     Raises ExpressionError for a name without a value and for known values that cannot be compared,
     also behind an operand that is not known: a run may get there.

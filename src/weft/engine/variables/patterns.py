@@ -1,4 +1,4 @@
-"""Patterns of triggers: regular expressions that take no longer for a text than it is long."""
+"""Patterns of triggers: regular expressions that match in linear time."""
 
 import re
 from collections.abc import Callable
@@ -14,15 +14,15 @@ MAX_LENGTH: Final = 1000
 
 _MENDING: Final = "correct the pattern; write a backslash before a sign that is meant literally"
 
-#: Before the pattern as the engine prints it when something is wrong with it.
+#: The text before the pattern in an error message of the regex engine.
 _INDENT: Final = "    "
 
 
 def pattern(text: str) -> Callable[[str], bool]:
-    """Return what tells whether a pattern is found in a text.
+    """Return a function that searches for a pattern in a text.
 
-    The engine that pydantic uses matches in one pass. Patterns that would need more, such as those
-    that look around or refer back, it refuses: ExpressionError says so.
+    The regex engine of pydantic matches in one pass. It refuses patterns that need more, such as
+    look-around and back-references; ExpressionError says so.
     """
     if len(text) > MAX_LENGTH:
         raise ExpressionError(
@@ -38,7 +38,7 @@ def pattern(text: str) -> Callable[[str], bool]:
 
 
 def _explained(said: str) -> ExpressionError:
-    """Return what the engine says: the place is marked below the pattern, the reason follows."""
+    """Return the reason in an error of the regex engine, which follows the marked pattern."""
     *drawn, reason = said.strip().splitlines()
     marks = drawn[-1].removeprefix(_INDENT) if drawn else ""
     offset = marks.index("^") if marks.strip("^ ") == "" and "^" in marks else 0
@@ -48,7 +48,7 @@ def _explained(said: str) -> ExpressionError:
 # -- examples
 
 
-#: What a class of characters is met with, the first that fits; those of the pattern come after.
+#: The candidates for a class of characters; those of the pattern come after them.
 _CHARACTERS: Final = "aA1 _-.,:;!?/@#\n\t" + "".join(map(chr, range(33, 256)))
 
 _OPENING: Final = re.compile(r"\((?:\?(?:P?<\w+>|[a-zA-Z]*(?:-[a-zA-Z]+)?:))?")
@@ -112,7 +112,7 @@ class _Reading:
 
     def _character(self, atom: str) -> str:
         fits = pattern(f"(?s)^(?:{atom})$")
-        # A class that nothing here is in gives no example, and the attempt at the end says so.
+        # A class without a candidate gives no example; the final test reports that.
         return next((c for c in _CHARACTERS + self.pattern if fits(c)), "")
 
     def _take(self, what: re.Pattern[str]) -> re.Match[str] | None:

@@ -53,10 +53,10 @@ class TriggerKind(Protocol):
         ...
 
     def fires(self, settings: Any, event: Event, state: State) -> Fires | None:  # noqa: ANN401
-        """Say what an event sets the variable to; the state is the one before the event.
+        """Return the value that an event sets; the state is the one before the event.
 
-        It is not asked about what triggers have set. If it raises, nothing is set and the journal
-        says why.
+        It is not called for values that triggers have set. If it raises, nothing is set, and the
+        journal has the error.
         """
         ...
 
@@ -67,7 +67,7 @@ NO_KINDS: Final[TriggerKinds] = {}
 
 Matches: TypeAlias = Callable[[str], bool]
 
-#: Those that wait for a boundary, a failure, a time or something of a plug-in or the package.
+#: The triggers for lifecycle points, failures, timers, plug-ins and functions of the package.
 BoundaryTrigger: TypeAlias = (
     LifecycleTrigger
     | ToolFailedTrigger
@@ -80,9 +80,9 @@ BoundaryTrigger: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a trigger does: it sets a variable to a value, or to what stands at a path.
+    """The effect of a trigger: it sets a variable to a value, or to the value at a path.
 
-    In a state machine it does so only if the variable has the value `origin` holds.
+    In a state machine only if the variable has the value in `origin`.
     """
 
     variable: str
@@ -93,7 +93,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class TextRule:
-    """Words that set a variable."""
+    """A text that sets a variable."""
 
     matches: Matches
     setting: Setting
@@ -149,7 +149,7 @@ class TriggerIndex:
     agent_turn_count: dict[tuple[str, int], list[Setting]] = field(
         default_factory=dict[tuple[str, int], list[Setting]]
     )
-    #: By the boundary and the agent; None stands for any.
+    #: By the lifecycle point and the agent; None stands for any.
     lifecycle: dict[tuple[str, str | None], list[Setting]] = field(
         default_factory=dict[tuple[str, str | None], list[Setting]]
     )
@@ -157,7 +157,7 @@ class TriggerIndex:
     model_failed: list[FailureRule] = field(default_factory=list[FailureRule])
     #: By the name of the timer.
     timers: dict[str, TimerRule] = field(default_factory=dict[str, TimerRule])
-    #: By the variable and the function that is asked what it is.
+    #: By the variable and the function that returns its value.
     functions: dict[tuple[str, str], list[Setting]] = field(
         default_factory=dict[tuple[str, str], list[Setting]]
     )
@@ -186,7 +186,7 @@ def _settings(name: str, source: DerivedSource) -> Iterator[tuple[Trigger, Setti
 
 
 def _value(trigger: Trigger) -> Json:
-    """Return what a trigger sets, unless what it sets comes with the event."""
+    """Return the fixed value of a trigger; None if the value comes from the event."""
     if isinstance(trigger, BringsValue):
         return None
     return trigger.value
@@ -194,8 +194,12 @@ def _value(trigger: Trigger) -> Json:
 
 def _path(trigger: Trigger) -> tuple[str, ...] | None:
     match trigger:
-        case ToolCallTrigger(argument=path) | ToolResponseTrigger(response_key=path):
-            return tuple(path.split(".")) if path else None
+        case ToolCallTrigger(argument=str() as path):
+            return tuple(path.split("."))
+        case ToolResponseTrigger(argument=str() as path):
+            return "arguments", *path.split(".")
+        case ToolResponseTrigger(response_key=str() as path):
+            return "result", *path.split(".")
         case UiResponseTrigger(response_key=path):
             return tuple(path.split("."))
         case ToolFailedTrigger(response_key=key) | ModelFailedTrigger(response_key=key):
@@ -246,7 +250,7 @@ def _add_boundary(
 
 
 def matcher(wanted: Match) -> Matches:
-    """Return what tells whether a text is the one that is waited for."""
+    """Return a function that tests whether a text matches."""
     match wanted:
         case Equals(equals=text):
             folded = text.strip().casefold()

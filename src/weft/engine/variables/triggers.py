@@ -1,6 +1,6 @@
 """Triggers: which variables an event sets. Each is a pure function of the event and the state.
 
-Of all that fire at once the last one counts, and each is judged by the value before the event.
+Of several that fire at once the last one counts; each is tested with the value before the event.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,11 @@ from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import (
     Event,
     HandedOff,
-    ToolCalled,
     ToolFailed,
     VariableRefused,
     VariableSet,
 )
-from weft.engine.state import State
+from weft.engine.state import OpenCall, State
 from weft.engine.variables.access import BY_TRIGGER, write_error
 from weft.engine.variables.computed import WRITER, mark, preview_values
 from weft.engine.variables.conditions import same
@@ -32,112 +31,55 @@ BY: Final = "trigger"
 _FOLLOWS: Final = (BY, WRITER)
 
 
-#: What triggers want recorded, and the values there will be then: what is decided sees them. The
-#: state itself changes when the records do: it is a fold of what was written, whatever an engine of
-#: today makes of the events that led to it.
+#: The records of the triggers that fired, and the values after them, for decisions of the same
+#: event. The state itself changes when the records are written.
 Fired: TypeAlias = tuple[list[Command], Mapping[str, Json]]
 
-
-def agent_text(
-    compiled: CompiledWorkflow, values: Mapping[str, Json], agent: str, text: str
-) -> Writes:
-    """Yield what an agent sets by what it says."""
-    rules = compiled.triggers.agent_text.get(agent, ())
-    return _set(compiled, values, [rule.setting for rule in rules if rule.matches(text)])
+Settings: TypeAlias = Sequence[Setting]
 
 
-def user_text(compiled: CompiledWorkflow, values: Mapping[str, Json], text: str) -> Writes:
-    """Yield what the user sets by what they say."""
-    return _set(
-        compiled,
-        values,
-        [rule.setting for rule in compiled.triggers.user_text if rule.matches(text)],
-    )
+def agent_text(compiled: CompiledWorkflow, agent: str, text: str) -> Settings:
+    """Return the settings of triggers that match the message of an agent."""
+    rules = compiled.triggers.agent_text.get(agent)
+    return [rule.setting for rule in rules if rule.matches(text)] if rules else ()
 
 
-def tool_call(compiled: CompiledWorkflow, values: Mapping[str, Json], data: ToolCalled) -> Writes:
-    """Yield what a tool call sets."""
-    return _set(compiled, values, compiled.triggers.tool_call.get(data.tool, ()), data.arguments)
+def user_text(compiled: CompiledWorkflow, text: str) -> Settings:
+    """Return the settings of triggers that match the message of the user."""
+    rules = compiled.triggers.user_text
+    return [rule.setting for rule in rules if rule.matches(text)] if rules else ()
 
 
-def tool_response(
-    compiled: CompiledWorkflow, values: Mapping[str, Json], tool: str, value: Json
-) -> Writes:
-    """Yield what the result of a tool sets."""
-    return _set(compiled, values, compiled.triggers.tool_response.get(tool, ()), value)
-
-
-def ui_response(
-    compiled: CompiledWorkflow, values: Mapping[str, Json], tool: str, value: Json
-) -> Writes:
-    """Yield what a person's answer to a tool sets."""
-    return _set(compiled, values, compiled.triggers.ui_response.get(tool, ()), value)
-
-
-def handoff(compiled: CompiledWorkflow, values: Mapping[str, Json], data: HandedOff) -> Writes:
-    """Yield what a handoff sets."""
+def handoff(compiled: CompiledWorkflow, data: HandedOff) -> Settings:
+    """Return the settings of a handoff."""
     rules = compiled.triggers.handoff
-    return _set(
-        compiled,
-        values,
-        [
-            rule.setting
-            for rule in rules
-            if rule.source in (None, data.source) and rule.target in (None, data.target)
-        ],
-    )
+    if not rules:
+        return ()
+    return [
+        rule.setting
+        for rule in rules
+        if rule.source in (None, data.source) and rule.target in (None, data.target)
+    ]
 
 
-def agent_turn_count(
-    compiled: CompiledWorkflow, values: Mapping[str, Json], agent: str, count: int
-) -> Writes:
-    """Yield what an agent's having had so many turns sets."""
-    turns = compiled.triggers.agent_turn_count
-    return _set(compiled, values, turns.get((agent, count), ()) if turns else ())
-
-
-def lifecycle(
-    compiled: CompiledWorkflow, values: Mapping[str, Json], event: str, agent: str | None = None
-) -> Writes:
-    """Yield what a boundary of the run, or of the turn of an agent, sets."""
+def lifecycle(compiled: CompiledWorkflow, event: str, agent: str | None = None) -> Settings:
+    """Return the settings of a lifecycle point of the run or of a turn."""
     index = compiled.triggers.lifecycle
     if not index:
         return ()
-    settings = [*index.get((event, None), ()), *(index.get((event, agent), ()) if agent else ())]
-    return _set(compiled, values, settings)
+    return [*index.get((event, None), ()), *(index.get((event, agent), ()) if agent else ())]
 
 
-def tool_failed(
-    compiled: CompiledWorkflow, values: Mapping[str, Json], tool: str, failed: ToolFailed
-) -> Writes:
-    """Yield what the failure of a tool sets."""
-    rules = compiled.triggers.tool_failed
-    fitting = [
-        rule.setting
-        for rule in rules
-        if rule.of in (None, tool) and rule.kind in (None, failed.kind)
-    ]
-    return _set(compiled, values, fitting, {"kind": failed.kind, "message": failed.error})
-
-
-def model_failed(
-    compiled: CompiledWorkflow, values: Mapping[str, Json], agent: str, error: str
-) -> Writes:
-    """Yield what the failure of the model of an agent sets."""
+def model_failed(compiled: CompiledWorkflow, agent: str) -> Settings:
+    """Return the settings of the failure of an agent's model."""
     rules = compiled.triggers.model_failed
-    fitting = [rule.setting for rule in rules if rule.of in (None, agent)]
-    return _set(compiled, values, fitting, {"message": error})
-
-
-def timer_expired(compiled: CompiledWorkflow, values: Mapping[str, Json], timer: str) -> Writes:
-    """Yield what a time after the start of the run sets."""
-    return _set(compiled, values, [compiled.triggers.timers[timer].setting])
+    return [rule.setting for rule in rules if rule.of in (None, agent)]
 
 
 def custom(compiled: CompiledWorkflow, state: State, event: Event) -> Fired:
-    """Return what triggers of plug-ins set by an event; one that fails sets nothing.
+    """Return the settings of the triggers of plug-ins; one that fails sets nothing.
 
-    What triggers have set is no event for them: they would go round for ever.
+    Triggers ignore what triggers have set, which would otherwise fire them without end.
     """
     if isinstance(event.data, VariableSet | VariableRefused) and event.data.writer in _FOLLOWS:
         return [], state.values_of(event.turn)
@@ -151,16 +93,16 @@ def custom(compiled: CompiledWorkflow, state: State, event: Event) -> Fired:
         except Exception as error:  # noqa: BLE001 - what is wrong with a plug-in becomes an event
             told = f"the trigger {CUSTOM}{rule.name} failed: {type(error).__name__}: {error}"
             failed.append(VariableRefused(rule.setting.variable, BY, told))
-    writes = _set(compiled, state.values_of(event.turn), settings)
-    return fire(compiled, state, event.turn, [*writes, *failed])
+    writes = _set(compiled, state.values_of(event.turn), settings, None)
+    return record(compiled, state, event.turn, [*writes, *failed])
 
 
 def function_result(
     compiled: CompiledWorkflow, values: Mapping[str, Json], name: str, function: str, value: Json
 ) -> Writes:
-    """Yield what the function of a trigger says a variable is; None says nothing.
+    """Return the write from the result of a trigger's function; None sets nothing.
 
-    A transition that waits for a function is made when that says true.
+    A transition with a function is made when that returns true.
     """
     said = compiled.triggers.functions[name, function]
     fitting = [
@@ -168,7 +110,7 @@ def function_result(
         for setting in said
         if value is not None and (setting.origin is None or value is True)
     ]
-    return _set(compiled, values, [_brought(setting, value) for setting in fitting])
+    return _set(compiled, values, [_brought(setting, value) for setting in fitting], None)
 
 
 def _brought(setting: Setting, value: Json) -> Setting:
@@ -176,8 +118,47 @@ def _brought(setting: Setting, value: Json) -> Setting:
     return setting if setting.origin is not None else replace(setting, value=value)
 
 
-def fire(compiled: CompiledWorkflow, state: State, turn: int, writes: Writes) -> Fired:
-    """Collect what triggers set, and what follows from that for computed variables."""
+def fire(
+    compiled: CompiledWorkflow,
+    state: State,
+    turn: int,
+    settings: Settings,
+    found: Json = None,
+    seen: Mapping[str, Json] | None = None,
+) -> Fired:
+    """Collect the writes of triggers, and of the computed variables that depend on them.
+
+    `found` is what the event brings, and `seen` the values if others have fired before.
+    """
+    values = state.values_of(turn)
+    if not settings:
+        return [], values
+    return record(compiled, state, turn, _set(compiled, seen or values, settings, found))
+
+
+def fire_tool_response(
+    compiled: CompiledWorkflow, state: State, call: OpenCall, value: Json
+) -> Fired:
+    """Collect the writes of the result of a tool."""
+    settings = compiled.triggers.tool_response.get(call.tool, ())
+    found = {"arguments": call.arguments, "result": value}
+    return fire(compiled, state, call.turn, settings, found)
+
+
+def fire_tool_failed(
+    compiled: CompiledWorkflow, state: State, turn: int, tool: str, failed: ToolFailed
+) -> Fired:
+    """Collect the writes of the failure of a tool."""
+    settings = [
+        rule.setting
+        for rule in compiled.triggers.tool_failed
+        if rule.of in (None, tool) and rule.kind in (None, failed.kind)
+    ]
+    return fire(compiled, state, turn, settings, {"kind": failed.kind, "message": failed.error})
+
+
+def record(compiled: CompiledWorkflow, state: State, turn: int, writes: Writes) -> Fired:
+    """Collect writes, and those of the computed variables that depend on them."""
     values = state.values_of(turn)
     if not writes:
         return [], values
@@ -199,12 +180,10 @@ def dig(value: Json, path: tuple[str, ...]) -> Json:
 def _set(
     compiled: CompiledWorkflow,
     values: Mapping[str, Json],
-    settings: Sequence[Setting],
-    found: Json = None,
+    settings: Settings,
+    found: Json,
 ) -> Writes:
     """Return the writes of the triggers that fire; unchanged values are not written."""
-    if not settings:
-        return ()
     news: dict[str, Json] = {}
     refused: list[VariableRefused] = []
     for setting in settings:
@@ -214,7 +193,7 @@ def _set(
             continue
         value = setting.value if setting.path is None else dig(found, setting.path)
         if value is None and setting.path is not None:
-            continue  # the event brings nothing; a null that is written down is a value
+            continue  # The event has no value; a null in the declaration is a value.
         if same(held, value):
             news.pop(name, None)
             continue

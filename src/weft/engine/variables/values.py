@@ -1,7 +1,7 @@
 """Setting variables, and writing the documents of entity variables."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from weft.engine.commands import Command, Record, WriteDocument
 from weft.engine.compiled import CompiledWorkflow
@@ -11,7 +11,7 @@ from weft.engine.variables.access import value_error
 from weft.engine.variables.computed import WRITER, mark, recompute
 from weft.engine.variables.conditions import same
 from weft.findings import Json
-from weft.spec.variables import WriteStrategy
+from weft.spec.variables import Merge, WriteStrategy
 
 #: The writer of what was read from a document: it is not written back.
 READ: Final = "source:entity"
@@ -20,7 +20,7 @@ READ: Final = "source:entity"
 def on_variable_set(
     compiled: CompiledWorkflow, state: State, event: Event, data: VariableSet
 ) -> list[Command]:
-    """The variable has its new value: for all, or for a member of a group until that joins."""
+    """Set the value: for the run, or only for a member of a group until the group joins."""
     own = state.own.get(event.turn)
     if own is not None:
         values, set_by = own
@@ -40,11 +40,11 @@ def on_variable_set(
 def _computed(
     compiled: CompiledWorkflow, state: State, turn: int, data: VariableSet
 ) -> list[Command]:
-    """Compute what depends on the variable, and put it into the document that persists it."""
+    """Compute the variables that depend on this one, and store them in their documents."""
     rules = compiled.computed
     mark(rules, state, turn, (data.name,))
     followed = recompute(rules, state.values_of(turn), data.name)
-    # First what is known: what follows finds it in the document and adds to it.
+    # The known values first: the next ones are added to the same document.
     kept = persist_computed(compiled, state, turn, (data.name,))
     return [*kept, *(Record(write, turn) for write in followed)]
 
@@ -83,7 +83,7 @@ def _document_write(
 def on_variable_refused(
     _compiled: CompiledWorkflow, _state: State, _event: Event, _data: VariableRefused
 ) -> list[Command]:
-    """The variable keeps its value."""
+    """Do nothing: the variable keeps its value."""
     return []
 
 
@@ -93,7 +93,7 @@ def on_variable_refused(
 def queue_documents(
     compiled: CompiledWorkflow, state: State, names: Iterable[str]
 ) -> list[Command]:
-    """Remember that documents are behind; write those that are written at once."""
+    """Mark documents as outdated; write those with the strategy `immediate`."""
     behind = [name for name in names if name in compiled.entities]
     if not behind:
         return []
@@ -104,11 +104,11 @@ def queue_documents(
 def write_documents(
     compiled: CompiledWorkflow, state: State, strategy: WriteStrategy | None = None
 ) -> list[Command]:
-    """Write the documents of a strategy that are behind, or all of them; each once at a time."""
+    """Write the outdated documents of a strategy, or all of them; each once at a time."""
     due = {
         name: seq
         for name, seq in state.unwritten.items()
-        if name not in state.writing and strategy in (None, compiled.entities[name])
+        if name not in state.writing and strategy in (None, compiled.entities[name].write_strategy)
     }
     if not due:
         return []
@@ -116,8 +116,42 @@ def write_documents(
     return [WriteDocument(name, seq) for name, seq in due.items()]
 
 
-def note_written(state: State, data: DocumentWritten) -> None:
-    """Take note that a document was written, unless it was set again meanwhile."""
+def note_written(state: State, data: DocumentWritten, *, failed: bool) -> None:
+    """Mark a document as written, unless it failed or its variable was set again meanwhile."""
     state.writing = without(state.writing, data.name)
-    if not data.fault and state.unwritten.get(data.name, 0) <= data.seq:
+    if not failed and state.unwritten.get(data.name, 0) <= data.seq:
         state.unwritten = without(state.unwritten, data.name)
+
+
+# -- values that several writers add to
+
+
+def with_part(merge: Merge | None, held: Any, part: Any) -> Any:  # noqa: ANN401 - JSON, or objects
+    """Return a value with a part added as `merge` declares; without it the part replaces it."""
+    if merge == "append" and isinstance(part, list | tuple):
+        return [*(held or ()), *cast("list[Any]", part)]
+    if merge == "merge" and isinstance(part, Mapping):
+        return {**cast("Mapping[Any, Any]", held or {}), **cast("Mapping[Any, Any]", part)}
+    return part
+
+
+def added_part(merge: Merge | None, before: Json, value: Json) -> tuple[Json, str]:
+    """Return what a value adds to an earlier one, or why `merge` does not allow the change."""
+    if merge == "append":
+        old = cast("list[Json]", before or [])
+        items = cast("list[Json]", value) if isinstance(value, list) else []
+        if not isinstance(value, list) or not same(items[: len(old)], old):
+            return None, "the list was changed, not extended"
+        return items[len(old) :], ""
+    if merge == "merge":
+        known = cast("dict[str, Json]", before or {})
+        entries = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+        gone = [key for key in known if key not in entries]
+        if gone or not isinstance(value, dict):
+            return None, f"{', '.join(gone) or 'the object'} was removed"
+        return {
+            key: part
+            for key, part in entries.items()
+            if key not in known or not same(known[key], part)
+        }, ""
+    return value, ""

@@ -1,16 +1,13 @@
-"""Calling the code of a board: before an agent works, its engines, and around what it publishes."""
+"""Calls the code of a board: engines, and the components around them and around publishing."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
-from pydantic import ValidationError
-
 from weft.context.similarity import NO_EMBEDDINGS, text_of
 from weft.context.slices import AgentInfo, Envelope, Item, utc
 from weft.engine.board.correlation import rules_of
 from weft.engine.board.publishing import (
-    VISIBILITY,
     JsonDraft,
     Unpublishable,
     fulfils,
@@ -20,10 +17,11 @@ from weft.engine.board.publishing import (
 )
 from weft.engine.board.rules import SubscriptionRules, test_of
 from weft.engine.board.turn import inputs_of, spec_of
-from weft.engine.board.visibility import audience, may_see
+from weft.engine.board.visibility import Identity, may_see, stored_audience
+from weft.engine.events.kinds import PUBLIC
 from weft.errors import RetrievalError, ToolError
 from weft.findings import Json
-from weft.runtime.board.code import BoardCode, payload_for
+from weft.runtime.board.code import payload_for
 from weft.runtime.board.evaluation import (
     CONTINUE,
     EvalContext,
@@ -34,18 +32,12 @@ from weft.runtime.board.evaluation import (
     Verdict,
     drafts_of,
 )
-from weft.runtime.board.reading import reader_for
+from weft.runtime.board.reading import owners_of_run, read_envelope, reader_for
 from weft.runtime.linked_objects import display_name
 from weft.runtime.tools.code_call import CodeCall
 from weft.runtime.variables.json_values import own_copy, plain_json
-from weft.spec.board import PUBLIC, Visibility
 
 _log: Final = logging.getLogger("weft.runtime")
-
-
-def code_of(call: CodeCall) -> BoardCode:
-    """Return the linked code of the board."""
-    return cast("BoardCode", call.workflow.board_code)
 
 
 def eval_context(
@@ -55,7 +47,7 @@ def eval_context(
     items: Iterable[Item] = (),
     served: set[str] | None = None,
 ) -> EvalContext:
-    """Return what the code of an agent is given beside its inputs."""
+    """Return the EvalContext that the code of an agent receives besides its inputs."""
     agent, app = call.active.agent, call.state.app
     now = call.ports.clock.now()
     rules = rules_of(call.workflow.compiled)
@@ -63,11 +55,12 @@ def eval_context(
         call.ports.store,
         app=app,
         board=rules.name,
-        reader=rules.identity(agent, app),
+        reader=Identity(agent, rules.agents[agent].labels, app),
+        owners=owners_of_run(call.state),
         now=now,
         served=served,
     )
-    declared = next((it for it in call.workflow.spec.agents if it.agent_name == agent), None)
+    declared = next((part for part in call.workflow.spec.agents if part.agent_name == agent), None)
     labels = spec_of(call.workflow.compiled, agent).labels
     return EvalContext(
         agent=AgentInfo(agent, declared.description if declared else "", labels),
@@ -79,21 +72,21 @@ def eval_context(
         inputs=EvalInputs(tuple(inputs), state),
         state=state,
         items=tuple(items),
-        agent_context_provider=code_of(call).contexts[agent],
+        agent_context_provider=call.workflow.board_code.contexts[agent],
         variables=call.variables,
     )
 
 
 def plain(value: dict[str, Any]) -> dict[str, Json]:
-    """Return what code gave as JSON; raises ValueError if it is none."""
+    """Return a value from user code as JSON; raises ValueError if that is impossible."""
     return cast("dict[str, Json]", plain_json(value))
 
 
-# -- engines, and around what is published
+# -- engines, and hooks around publishing
 
 
 async def call_engine(call: CodeCall, point: str) -> Json:
-    """Call the code of a board at a hook point, and return what its event says."""
+    """Call the code of a board at a hook point, and return the content of its event."""
     if point == "engine":
         return cast("Json", await _evaluate(call))
     if point == "publish":
@@ -103,10 +96,10 @@ async def call_engine(call: CodeCall, point: str) -> Json:
     agent = call.active.agent
     if point == "post_publish":
         made = envelopes(call.active.drafts or [], call)
-        for hook in code_of(call).hooks_of(agent, "post_publish"):
+        for hook in call.workflow.board_code.hooks_of(agent, "post_publish"):
             await call.invoke(hook.name, hook.call, ctx, made)
         return None
-    for hook in code_of(call).hooks_of(agent, "error"):
+    for hook in call.workflow.board_code.hooks_of(agent, "error"):
         await call.invoke(hook.name, hook.call, ctx, ToolError(call.active.error))
     return None
 
@@ -118,7 +111,7 @@ def _state_of(call: CodeCall) -> dict[str, Any]:
 
 
 def _items(call: CodeCall) -> list[Item]:
-    """Return the slice of the engine that works."""
+    """Return the context slice of the current engine."""
     fetched = cast("Mapping[str, Any]", call.active.board_input or {})
     engines: list[int] = fetched.get("engines") or []
     slices: list[dict[str, Any]] = fetched.get("slices") or []
@@ -129,12 +122,12 @@ def _items(call: CodeCall) -> list[Item]:
 
 async def _evaluate(call: CodeCall) -> dict[str, Json]:
     agent, at = call.active.agent, call.active.engine_index
-    function = code_of(call).engines[agent, at]
+    function = call.workflow.board_code.engines[agent, at]
     state = _state_of(call)
     inputs = envelopes(inputs_of(call.active), call)
     name = display_name(call.call.name, function)
     evaluate = getattr(function, "evaluate", None)
-    if evaluate is None and (agent, at) in code_of(call).alone:
+    if evaluate is None and (agent, at) in call.workflow.board_code.alone:
         returned = await call.invoke(name, function, EvalInputs(inputs, state))
     else:
         ctx = eval_context(call, inputs, state, _items(call))
@@ -148,7 +141,7 @@ async def _evaluate(call: CodeCall) -> dict[str, Json]:
     except UnknownArtifactType as error:
         _log.warning(undeclared(agent, error.type))
         raise ToolError(undeclared(agent, error.type)) from error
-    if at == len(rules.engines) - 1:  # The engines before it may make anything.
+    if at == len(rules.engines) - 1:  # Earlier engines may return any type.
         for type_ in {str(draft["type"]) for draft in drafts}.difference(rules.publishes):
             _log.warning(undeclared(agent, type_))
     state.update(added)
@@ -156,14 +149,14 @@ async def _evaluate(call: CodeCall) -> dict[str, Json]:
 
 
 async def _publish(call: CodeCall) -> list[JsonDraft]:
-    """Choose the best, let components have it, ask the functions, and judge what is left."""
+    """Choose the best drafts, pass them to components and functions, and validate the rest."""
     agent = spec_of(call.workflow.compiled, call.active.agent)
     drafts = await _choose_best(call)
     drafts = await _run_post_evaluate(call, drafts)
     functions = {
         name
-        for publishe in agent.publishes
-        for name in (publishe.where, publishe.validate_, publishe.visibility)
+        for publication in agent.publishes
+        for name in (publication.where, publication.validate_, publication.visibility)
         if isinstance(name, str) and _is_function(name)
     }
     answers = {name: await _ask_function(call, name, drafts) for name in functions}
@@ -171,7 +164,7 @@ async def _publish(call: CodeCall) -> list[JsonDraft]:
         passed = review_drafts(agent, drafts, answers)
     except Unpublishable as error:
         raise ToolError(str(error)) from error
-    return [await consult_components(call, call.active.agent, it) for it in passed]
+    return [await consult_components(call, call.active.agent, draft) for draft in passed]
 
 
 def _is_function(text: str) -> bool:
@@ -184,7 +177,7 @@ async def _choose_best(call: CodeCall) -> list[JsonDraft]:
     best_of = spec_of(call.workflow.compiled, call.active.agent).best_of
     if best_of is None:
         return list(candidates[-1])
-    score = code_of(call).objects[best_of.score]
+    score = call.workflow.board_code.objects[best_of.score]
     scores: list[float] = []
     for candidate in candidates:
         value = await call.invoke(best_of.score, score, envelopes(candidate, call))
@@ -198,7 +191,7 @@ async def _choose_best(call: CodeCall) -> list[JsonDraft]:
 async def _run_post_evaluate(call: CodeCall, drafts: list[JsonDraft]) -> list[JsonDraft]:
     agent = call.active.agent
     publishes = rules_of(call.workflow.compiled).agents[agent].publishes
-    for hook in code_of(call).hooks_of(agent, "post_evaluate"):
+    for hook in call.workflow.board_code.hooks_of(agent, "post_evaluate"):
         inputs = envelopes(inputs_of(call.active), call)
         ctx = eval_context(call, inputs, _state_of(call), _items(call))
         result = EvalResult([_as_output(draft, call) for draft in drafts])
@@ -209,14 +202,12 @@ async def _run_post_evaluate(call: CodeCall, drafts: list[JsonDraft]) -> list[Js
 
 
 def _as_output(draft: JsonDraft, call: CodeCall) -> Output:
-    (it,) = envelopes([draft], call)
-    given = draft.get("visibility")
-    visibility = VISIBILITY.validate_python(given) if given else None
-    return Output(it, it.tags, visibility, it.partition_key)
+    (envelope,) = envelopes([draft], call)
+    return Output(envelope, envelope.tags, envelope.visibility, envelope.partition_key)
 
 
 async def _ask_function(call: CodeCall, name: str, drafts: Sequence[JsonDraft]) -> list[Json]:
-    function = code_of(call).objects[name]
+    function = call.workflow.board_code.objects[name]
     answers: list[Json] = []
     for draft in drafts:
         given = await call.invoke(name, function, _payload(function, draft))
@@ -225,13 +216,13 @@ async def _ask_function(call: CodeCall, name: str, drafts: Sequence[JsonDraft]) 
 
 
 async def consult_components(call: CodeCall, agent: str, draft: JsonDraft) -> JsonDraft:
-    """Let components see an artifact before it is published, and find out who wants it.
+    """Pass an artifact to components before it is published, and find the subscriptions it matches.
 
-    That is found out here where functions say it, or meanings are compared.
+    Only subscriptions with a function or a comparison of meanings are decided here.
     """
-    for hook in code_of(call).hooks_of(agent, "artifact_published"):
-        (it,) = envelopes([draft], call)
-        given = await call.invoke(hook.name, hook.call, it)
+    for hook in call.workflow.board_code.hooks_of(agent, "artifact_published"):
+        (envelope,) = envelopes([draft], call)
+        given = await call.invoke(hook.name, hook.call, envelope)
         if isinstance(given, Verdict) and given.kind == "block":
             return {**draft, "blocked": given.reason or f"by {hook.name}"}
         if given is None or given == CONTINUE:
@@ -242,36 +233,29 @@ async def consult_components(call: CodeCall, agent: str, draft: JsonDraft) -> Js
         draft = {**draft, **changed[0]}
     verdicts: dict[str, Json] = {}
     keys: dict[str, Json] = {}
-    for it in _visible_subscriptions(call, draft):
-        if it.asks_outside:
-            verdicts[it.name] = await _subscription_wants(call, it, draft)
-        if it.join is not None and it.join.function:
-            key = await _call_predicate(call, it.join.function, draft, raw=True)
+    for subscription in _visible_subscriptions(call, draft):
+        if subscription.asks_outside:
+            verdicts[subscription.name] = await _subscription_wants(call, subscription, draft)
+        if subscription.join is not None and subscription.join.function:
+            key = await _call_predicate(call, subscription.join.function, draft, raw=True)
             if key is not None:
-                keys[it.name] = str(key)
+                keys[subscription.name] = str(key)
     return {**draft, "verdicts": verdicts, "keys": keys}
 
 
 def _visible_subscriptions(call: CodeCall, draft: JsonDraft) -> Iterator[SubscriptionRules]:
-    """Yield the subscriptions to a type; code of those that may not see an artifact never gets it.
-
-    A visibility that cannot be read is refused later; no function is asked about it.
-    """
-    rules = rules_of(call.workflow.compiled)
-    try:
-        visibility = VISIBILITY.validate_python(draft.get("visibility", policy_json(PUBLIC)))
-    except ValidationError:
-        return
-    seen = audience(visibility, created_at=0, tenant=call.state.app)._replace(visible_at=0)
-    for it in rules.by_type.get(str(draft["type"]), ()):
-        if may_see(seen, rules.identity(it.agent, call.state.app), 0):
-            yield it
+    """Yield the subscriptions to a type whose agents may see the artifact."""
+    rules, policy = rules_of(call.workflow.compiled), draft.get("visibility", PUBLIC)
+    seen = stored_audience(policy, created_at=0, tenant=call.state.app)._replace(visible_at=0)
+    for subscription in rules.by_type.get(str(draft["type"]), ()):
+        if may_see(seen, Identity(subscription.agent, subscription.labels, call.state.app), 0):
+            yield subscription
 
 
 async def _subscription_wants(
     call: CodeCall, rules: SubscriptionRules, draft: JsonDraft
 ) -> bool | str:
-    """Tell whether a subscription wants an artifact, or why that cannot be told."""
+    """Return whether a subscription wants an artifact; the text of the error if that is unknown."""
     held = fulfils(rules, draft["payload"])
     if held is True and rules.where and rules.where.function:
         held = cast("bool | str", await _call_predicate(call, rules.where.function, draft))
@@ -283,16 +267,16 @@ async def _subscription_wants(
         text = text_of(draft["payload"])
         (score,) = await call.ports.similarity.of(rules.semantic_match, [text])
     except RetrievalError as error:
-        return f"it could not be compared with semantic_match: {error}"
+        return f"semantic_match could not be evaluated: {error}"
     return score >= rules.threshold
 
 
 async def _call_predicate(
     call: CodeCall, name: str, draft: JsonDraft, *, raw: bool = False
 ) -> Json:
-    """Ask a function about a payload; the text of its error where it raises."""
+    """Call a function with a payload; return the text of the error if it raises."""
     try:
-        function = code_of(call).objects[name]
+        function = call.workflow.board_code.objects[name]
         given = await call.invoke(name, function, _payload(function, draft))
     except ToolError as error:
         return None if raw else str(error)
@@ -303,33 +287,10 @@ def _payload(function: Callable[..., Any], draft: JsonDraft) -> object:
     try:
         return payload_for(function, own_copy(draft["payload"]))
     except ValueError as error:
-        raise ToolError(f"the payload does not fit what is asked about it: {error}") from error
+        raise ToolError(f"the function cannot read the payload: {error}") from error
 
 
 def envelopes(drafts: Sequence[JsonDraft], call: CodeCall) -> tuple[Envelope, ...]:
-    """Return artifacts as code gets them."""
-    made: list[Envelope] = []
-    for draft in drafts:
-        it = cast("dict[str, Any]", draft)
-        made.append(
-            Envelope(
-                id=it.get("id") or "",
-                type=it["type"],
-                payload=cast("dict[str, Any]", own_copy(it["payload"])),
-                produced_by=it.get("produced_by") or "",
-                correlation_id=it.get("correlation_id") or "",
-                partition_key=it.get("partition_key") or it.get("partition") or None,
-                tags=tuple(it.get("tags") or ()),
-                created_at=utc(it.get("created_at") or call.ports.clock.now()),
-                visibility=_policy(it.get("visibility")),
-            )
-        )
-    return tuple(made)
-
-
-def _policy(visibility: Json) -> Visibility | None:
-    """Return a policy that was written down; None for one that cannot be read."""
-    try:
-        return None if visibility is None else VISIBILITY.validate_python(visibility)
-    except ValidationError:
-        return None
+    """Return drafts as the Envelopes that user code receives."""
+    now = call.ports.clock.now()
+    return tuple(read_envelope(draft, now) for draft in drafts)

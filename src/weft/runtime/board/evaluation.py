@@ -1,4 +1,4 @@
-"""What engines and components get and give: inputs, results, and the context of an activation."""
+"""The types of engines and components: inputs, results, and the context of an activation."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,6 @@ from typing import Any, Final, Literal, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from weft.context.providers import DefaultCorrelationProvider
 from weft.context.slices import (
     AgentInfo,
     BoardReader,
@@ -26,33 +25,34 @@ from weft.runtime.tools.context_variables import Context
 from weft.runtime.variables.json_values import plain_json
 from weft.spec.board import Visibility
 from weft.spec.part import name_list
+from weft.spec.providers import DefaultCorrelationProvider
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
-#: What a component may decide before an agent works.
+#: The decisions of `before_schedule`.
 VerdictKind = Literal["continue", "skip", "defer", "block"]
 
 
-#: The longest time that something may be put off, in seconds: a year.
+#: The longest deferral in seconds: a year.
 LONGEST: Final = 31_536_000
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a component decides before an agent works; `seconds` is how long defer puts it off."""
+    """The decision of a component before an agent works; DEFER waits for `seconds`."""
 
     kind: VerdictKind = "continue"
     seconds: float = 1.0
     reason: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be done."""
+        """Refuse unknown kinds and impossible times."""
         if self.kind not in get_args(VerdictKind):
             raise UsageError(
                 f"{self.kind!r} is not a verdict", hint="use CONTINUE, SKIP, DEFER, BLOCK"
             )
         if not 0 <= self.seconds <= LONGEST:
-            raise UsageError(f"nothing can be put off by {self.seconds} seconds")
+            raise UsageError(f"cannot defer by {self.seconds} seconds")
 
 
 CONTINUE: Final = Verdict()
@@ -63,7 +63,7 @@ DEFER: Final = Verdict("defer")
 
 @dataclass(frozen=True, slots=True)
 class EvalInputs:
-    """What an engine works on."""
+    """The inputs of an engine."""
 
     artifacts: tuple[Envelope, ...]
     state: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -84,7 +84,7 @@ class EvalInputs:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An artifact with what its agent says of it beside its payload."""
+    """An artifact to publish, with its tags, visibility and partition."""
 
     artifact: Any
     tags: Sequence[str] = ()
@@ -94,7 +94,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class EvalResult:
-    """What an engine came to: artifacts to publish, and what it adds to the state."""
+    """The result of an engine: artifacts to publish, and additions to the state."""
 
     artifacts: Sequence[Any] = ()
     state: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -106,23 +106,23 @@ class EvalResult:
 
     @classmethod
     def empty(cls) -> "EvalResult":
-        """Return a result without anything to publish."""
+        """Return a result without artifacts."""
         return cls()
 
 
 @dataclass(frozen=True, slots=True)
 class EvalContext:
-    """One activation, as its engines, components and providers see it."""
+    """One activation of an agent, for its engines, components and providers."""
 
     agent: AgentInfo
     run: str
     correlation_id: str
-    #: The same whenever the activation is repeated after a crash.
+    #: Does not change when the activation is repeated after a crash.
     key: str
     now: datetime
     board: BoardReader
     inputs: EvalInputs
-    #: What components, providers and engines of one activation share.
+    #: Shared by the components, providers and engines of one activation.
     state: dict[str, Any]
     items: tuple[Item, ...] = ()
     agent_context_provider: ContextProvider | None = None
@@ -130,20 +130,20 @@ class EvalContext:
     variables: Context | None = None
 
     async def context(self) -> list[Item]:
-        """Return what the provider gave for this activation; it was asked once."""
-        return [dict(it) for it in self.items]
+        """Return the items of the context provider, which is called once per activation."""
+        return [dict(item) for item in self.items]
 
     async def ask(self, instruction: str, output: type[ModelT]) -> ModelT:
-        """Ask the agent's model something; recorded, counted and replayed."""
+        """Ask the agent's model; the reply is recorded, counted and replayed."""
         if self.variables is None:
-            raise ToolError("a model can be asked while an engine works, not before")
+            raise ToolError("a model can be asked only while an engine runs")
         return await self.variables.ask(instruction, output=output)
 
 
 class Engine(ABC):
     """The base of engines written as classes."""
 
-    #: Instead of the agent's provider.
+    #: Replaces the agent's provider.
     context_provider: ContextProvider | None = None
 
     @abstractmethod
@@ -151,7 +151,7 @@ class Engine(ABC):
         """Return an artifact, several, an EvalResult or None."""
 
     async def fetch_conversation_context(self, ctx: EvalContext) -> list[Item]:
-        """Return the context of the activation: what its provider gave, asked once and recorded."""
+        """Return the context of the activation; the provider is called once and recorded."""
         if ctx.items or ctx.variables is not None:
             return await ctx.context()
         provider = self.context_provider or ctx.agent_context_provider
@@ -160,11 +160,11 @@ class Engine(ABC):
 
 
 class Component:
-    """The base of components; whatever is not overridden is not called.
+    """Base class of components; methods that are not overridden are not called.
 
     `pre_consume(ctx, inputs)`, `pre_evaluate(ctx, inputs)` and `post_evaluate(ctx, result)` may
     return other inputs or another result; `post_publish(ctx, artifacts)` and `error(ctx, error)`
-    are told; `artifact_published(artifact)` may return another artifact, or BLOCK;
+    are notified; `artifact_published(artifact)` may return another artifact, or BLOCK;
     `before_schedule(ctx, inputs)` returns CONTINUE, SKIP, DEFER or BLOCK.
     """
 
@@ -182,7 +182,7 @@ class UnknownArtifactType(ToolError):
 def drafts_of(
     returned: object, types: ArtifactTypes, publishes: Sequence[str]
 ) -> tuple[list[JsonDraft], dict[str, Any]]:
-    """Return what an engine gave as drafts, and what it adds to the state.
+    """Return the result of an engine as drafts, and its additions to the state.
 
     Raises ToolError for anything that is not an artifact of the board.
     """
@@ -193,22 +193,22 @@ def drafts_of(
     if returned is None:
         return [], {}
     several = cast("list[Any]", returned if isinstance(returned, list | tuple) else [returned])
-    return [_draft(it, types, publishes) for it in several], {}
+    return [_draft(artifact, types, publishes) for artifact in several], {}
 
 
-def _draft(it: object, types: ArtifactTypes, publishes: Sequence[str]) -> JsonDraft:
-    output = it if isinstance(it, Output) else Output(it)
+def _draft(returned: object, types: ArtifactTypes, publishes: Sequence[str]) -> JsonDraft:
+    output = returned if isinstance(returned, Output) else Output(returned)
     type_, payload = _type_and_payload(output.artifact, types, publishes)
     fault = types.validation_error(type_, payload)
     if fault:
-        raise ToolError(f"an artifact of the type {type_} does not fit: {fault}")
+        raise ToolError(f"invalid artifact of type {type_}: {fault}")
     draft: JsonDraft = {"type": type_, "payload": payload}
     if output.tags:
         draft["tags"] = list(_tags(output))
     if output.visibility is not None:
         draft["visibility"] = _visibility(output.visibility)
     if output.partition:
-        draft["partition"] = output.partition
+        draft["partition_key"] = output.partition
     return draft
 
 
@@ -216,33 +216,33 @@ def _tags(output: Output) -> tuple[str, ...]:
     try:
         return name_list(output.tags)
     except ValueError as error:
-        raise ToolError(f"the tags of an artifact cannot be used: {error}") from error
+        raise ToolError(f"invalid tags of an artifact: {error}") from error
 
 
 def _visibility(given: object) -> dict[str, Json]:
     try:
         return policy_json(VISIBILITY.validate_python(given))
     except ValidationError as error:
-        told = error.errors()[0]["msg"]
-        raise ToolError(f"the visibility of an artifact cannot be used: {told}") from error
+        message = error.errors()[0]["msg"]
+        raise ToolError(f"invalid visibility of an artifact: {message}") from error
 
 
 def _type_and_payload(
-    it: object, types: ArtifactTypes, publishes: Sequence[str]
+    artifact: object, types: ArtifactTypes, publishes: Sequence[str]
 ) -> tuple[str, Any]:
-    if isinstance(it, BaseModel):
-        return type_name(it, types), it.model_dump(mode="json")
-    if isinstance(it, Envelope):
-        return it.type, it.payload
-    if isinstance(it, dict) and it.keys() >= {"type", "payload"}:  # pyright: ignore[reportUnknownMemberType]
-        name = str(it["type"])  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(artifact, BaseModel):
+        return type_name(artifact, types), artifact.model_dump(mode="json")
+    if isinstance(artifact, Envelope):
+        return artifact.type, artifact.payload
+    if isinstance(artifact, dict) and artifact.keys() >= {"type", "payload"}:  # pyright: ignore[reportUnknownMemberType]
+        name = str(artifact["type"])  # pyright: ignore[reportUnknownArgumentType]
         if name in types.schemas:
-            return name, _json(it["payload"])  # pyright: ignore[reportUnknownArgumentType]
-        raise ToolError(f"there are no artifacts of the type {name}")
-    if isinstance(it, dict) and len(publishes) == 1:
-        return publishes[0], _json(it)  # pyright: ignore[reportUnknownArgumentType]
-    told = type(cast("object", it)).__name__
-    raise ToolError(f"a value of type {told} is not an artifact; return an object of its type")
+            return name, _json(artifact["payload"])  # pyright: ignore[reportUnknownArgumentType]
+        raise ToolError(f"the board has no artifact type {name}")
+    if isinstance(artifact, dict) and len(publishes) == 1:
+        return publishes[0], _json(artifact)  # pyright: ignore[reportUnknownArgumentType]
+    kind = type(cast("object", artifact)).__name__
+    raise ToolError(f"a value of type {kind} is not an artifact; return an object of its type")
 
 
 def _json(value: object) -> Any:  # noqa: ANN401 - JSON
@@ -252,9 +252,9 @@ def _json(value: object) -> Any:  # noqa: ANN401 - JSON
         raise ToolError(f"an artifact is {error}") from error
 
 
-def type_name(it: BaseModel, types: ArtifactTypes) -> str:
-    """Return what the type of an object is called on the board."""
-    kind = type(it)
+def type_name(artifact: BaseModel, types: ArtifactTypes) -> str:
+    """Return the name of an object's type on the board."""
+    kind = type(artifact)
     for name in (qualified_name(kind), kind.__name__):
         if name in types.schemas:
             return name

@@ -1,4 +1,4 @@
-"""Before an agent of a board works: its components decide, its providers are asked."""
+"""Prepares an activation: components decide, context providers are called."""
 
 import asyncio
 import time
@@ -9,27 +9,30 @@ from typing import Any, cast
 
 from weft.context.providers import PROVIDER_SECONDS, answer_of, name_of
 from weft.context.slices import ContextProvider, ContextRequest, ContextSlice, Envelope, Item
+from weft.context.user_code import describe_error
 from weft.engine.board.correlation import rules_of
 from weft.engine.board.publishing import policy_json
 from weft.engine.board.turn import inputs_of, spec_of
+from weft.engine.board.visibility import Identity
 from weft.engine.events.kinds import BoardInput
 from weft.errors import ToolError, WeftError
-from weft.runtime.board.calls import code_of, envelopes, eval_context, plain
+from weft.ports.board import ArtifactQuery
+from weft.runtime.board.calls import envelopes, eval_context, plain
 from weft.runtime.board.code import LinkedHook
 from weft.runtime.board.evaluation import (
     CONTINUE,
     EvalInputs,
     Verdict,
 )
-from weft.runtime.board.reading import hidden_ids
+from weft.runtime.board.reading import owners_of_run
 from weft.runtime.tools.code_call import CodeCall
 from weft.runtime.variables.json_values import plain_json
 from weft.spec.board import HookName
-from weft.spec.providers import MAX_ITEMS
+from weft.spec.providers import MAX_ITEMS, SelectingProvider, milliseconds
 
 
 async def prepare_activation(call: CodeCall) -> tuple[BoardInput, str]:
-    """Ask components and providers before an agent works; return what they gave, or a fault."""
+    """Call components and providers before an agent works; return their results, or the error."""
     state: dict[str, Any] = {}
     inputs = envelopes(inputs_of(call.active), call)
     found: dict[str, Any] = {}
@@ -44,10 +47,10 @@ async def prepare_activation(call: CodeCall) -> tuple[BoardInput, str]:
         slices, engines = await _fetch_slices(call, changed, state)
         changed = await _run_input_hooks(call, "pre_evaluate", changed, state)
         if changed is not inputs:
-            found["inputs"] = [_as_draft(it) for it in changed]
+            found["inputs"] = [_as_draft(artifact) for artifact in changed]
         if state:
             found["state"] = {k: v for k, v in state.items() if not isinstance(v, ContextSlice)}
-        # What providers gave is plain already, and the most of it.
+        # The results of providers are plain JSON already, and most of the data.
         return cast("BoardInput", {**plain(found), "slices": slices, "engines": engines}), ""
     except _ProviderFailed as error:
         return {"slices": [error.record]}, str(error)
@@ -56,7 +59,7 @@ async def prepare_activation(call: CodeCall) -> tuple[BoardInput, str]:
 
 
 class _ProviderFailed(ToolError):
-    """A provider gave nothing; `record` says which, and how long it took."""
+    """A provider failed; `record` has its name and duration."""
 
     def __init__(self, message: str, record: dict[str, Any]) -> None:
         super().__init__(message)
@@ -66,7 +69,7 @@ class _ProviderFailed(ToolError):
 async def _ask_before_schedule(
     call: CodeCall, inputs: Sequence[Envelope], state: dict[str, Any]
 ) -> Verdict:
-    for hook in code_of(call).hooks_of(call.active.agent, "before_schedule"):
+    for hook in call.workflow.board_code.hooks_of(call.active.agent, "before_schedule"):
         ctx = eval_context(call, inputs, state)
         given = await call.invoke(hook.name, hook.call, ctx, ctx.inputs)
         verdict = given if isinstance(given, Verdict) else _read_verdict(hook, given)
@@ -89,9 +92,9 @@ async def _run_input_hooks(
     inputs: Sequence[Envelope],
     state: dict[str, Any],
 ) -> Sequence[Envelope]:
-    for it in code_of(call).hooks_of(call.active.agent, hook):
+    for linked in call.workflow.board_code.hooks_of(call.active.agent, hook):
         ctx = eval_context(call, inputs, state)
-        given = await call.invoke(it.name, it.call, ctx, ctx.inputs)
+        given = await call.invoke(linked.name, linked.call, ctx, ctx.inputs)
         if given is None:
             continue
         if isinstance(given, EvalInputs):
@@ -100,7 +103,7 @@ async def _run_input_hooks(
             isinstance(one, Envelope) for one in cast("list[object]", given)
         ):
             raise ToolError(
-                f"{it.name} returned something other than inputs; return EvalInputs or None"
+                f"{linked.name} returned something other than inputs; return EvalInputs or None"
             )
         inputs = cast("Sequence[Envelope]", given)
     return inputs
@@ -109,21 +112,22 @@ async def _run_input_hooks(
 async def _fetch_slices(
     call: CodeCall, inputs: Sequence[Envelope], state: dict[str, Any]
 ) -> tuple[list[dict[str, Any]], list[int]]:
-    """Ask each provider that is needed once; say which engine gets which slice."""
-    code, agent = code_of(call), call.active.agent
+    """Call each needed provider once; also return the index of each engine's slice."""
+    code, agent = call.workflow.board_code, call.active.agent
     count = len(rules_of(call.workflow.compiled).agents[agent].engines)
     own = code.subscription_contexts.get(call.active.step)
     wanted = [
-        own or code.engine_contexts.get((agent, it)) or code.contexts[agent] for it in range(count)
+        own or code.engine_contexts.get((agent, index)) or code.contexts[agent]
+        for index in range(count)
     ]
     asked: list[ContextProvider] = []
     places: list[int] = []
     for provider in wanted:
-        place = next((at for at, it in enumerate(asked) if it is provider), len(asked))
+        place = next((at for at, known in enumerate(asked) if known is provider), len(asked))
         if place == len(asked):
             asked.append(provider)
         places.append(place)
-    return [await _fetch_slice(call, it, inputs, state) for it in asked], places
+    return [await _fetch_slice(call, provider, inputs, state) for provider in asked], places
 
 
 async def _fetch_slice(
@@ -132,14 +136,14 @@ async def _fetch_slice(
     inputs: Sequence[Envelope],
     state: dict[str, Any],
 ) -> dict[str, Any]:
-    fallback = code_of(call).fallbacks.get(call.active.agent)
+    fallback = call.workflow.board_code.fallbacks.get(call.active.agent)
     try:
         return await _ask_provider(call, provider, inputs, state)
     except ToolError as error:
         if fallback is None or provider is fallback:
             raise
-        told = await _ask_provider(call, fallback, inputs, state)
-        return {**told, "instead_of": name_of(provider), "error": str(error)}
+        record = await _ask_provider(call, fallback, inputs, state)
+        return {**record, "instead_of": name_of(provider), "error": str(error)}
 
 
 async def _ask_provider(
@@ -148,10 +152,10 @@ async def _ask_provider(
     inputs: Sequence[Envelope],
     state: dict[str, Any],
 ) -> dict[str, Any]:
-    """Ask a provider, in time, and let through only what its agent may see."""
+    """Call a provider within its time limit, and drop items its agent may not see."""
     served: set[str] = set()
-    # Copies: what a provider does with its inputs changes nothing for others, and what it writes
-    # to the state counts only when it has returned.
+    # Copies: a provider cannot change the inputs of others, and its changes
+    # to the state are kept only after it has returned.
     own_inputs = [replace(input_, payload=deepcopy(input_.payload)) for input_ in inputs]
     ctx = eval_context(call, own_inputs, deepcopy(state), served=served)
     request = ContextRequest(
@@ -163,7 +167,9 @@ async def _ask_provider(
         config=deepcopy(spec_of(call.workflow.compiled, call.active.agent).context_config),
         similarity=call.ports.similarity,
     )
-    name, begun, clock = name_of(provider), time.perf_counter(), call.ports.clock.now()
+    selects = isinstance(provider, SelectingProvider)
+    name = type(provider).__name__ if selects else name_of(provider)
+    begun, clock = time.perf_counter(), call.ports.clock.now()
 
     def record(**given: object) -> dict[str, Any]:
         empty: dict[str, Any] = {"items": [], "metadata": {}, "foreign": 0, "dropped": 0}
@@ -173,7 +179,7 @@ async def _ask_provider(
     limit = asyncio.timeout(PROVIDER_SECONDS)
     try:
         async with limit:
-            given = await answer_of(provider, request)
+            given = await (request.select(provider) if selects else answer_of(provider, request))
         if not isinstance(given, ContextSlice):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"it returned {type(given).__name__}, not a ContextSlice")  # noqa: TRY301
         items, metadata = _plain_slice(given)
@@ -181,11 +187,11 @@ async def _ask_provider(
         if limit.expired():
             message = f"the provider {name} took longer than {PROVIDER_SECONDS:g} seconds"
         else:
-            message = f"the provider {name} failed: {type(error).__name__}: {error}"
+            message = f"the provider {name} failed: {describe_error(error)}"
         raise _ProviderFailed(message, record()) from error
     state.update(ctx.state)
     foreign = await _hidden_item_ids(call, items, served)
-    own = [it for it in items if str(it.get("id")) not in foreign]
+    own = [item for item in items if str(item.get("id")) not in foreign]
     bounded = own[:MAX_ITEMS]
     return record(
         items=bounded,
@@ -199,7 +205,7 @@ def _plain_slice(given: ContextSlice) -> tuple[list[Item], dict[str, Any]]:
     items: Any
     metadata: Any
     items, metadata = cast("list[Any]", plain_json((given.items, given.metadata)))
-    if not isinstance(items, list) or not all(isinstance(it, dict) for it in items):  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):  # pyright: ignore[reportUnknownVariableType]
         raise TypeError("its items are not a list of objects")
     if not isinstance(metadata, dict):
         raise TypeError("its metadata is not an object")
@@ -207,28 +213,30 @@ def _plain_slice(given: ContextSlice) -> tuple[list[Item], dict[str, Any]]:
 
 
 async def _hidden_item_ids(call: CodeCall, items: Sequence[Item], served: set[str]) -> set[str]:
-    """Return the ids of items that did not come from the reader and that the agent may not see."""
-    strange = [str(it["id"]) for it in items if it.get("id") is not None]
-    rules = rules_of(call.workflow.compiled)
-    return await hidden_ids(
-        call.ports.store,
-        (it for it in strange if it not in served),
-        app=call.state.app,
-        board=rules.name,
-        reader=rules.identity(call.active.agent, call.state.app),
-        now=call.ports.clock.now(),
+    """Return the ids of items that bypassed the reader and that the agent may not see."""
+    ids = {str(item["id"]) for item in items if item.get("id") is not None} - served
+    if not ids:
+        return ids
+    rules, agent, app = rules_of(call.workflow.compiled), call.active.agent, call.state.app
+    reader = Identity(agent, rules.agents[agent].labels, app)
+    # No limit: several artifacts may have the same id.
+    query = ArtifactQuery(
+        app,
+        rules.name,
+        reader,
+        call.ports.clock.now(),
+        owners_of_run(call.state),
+        ids=tuple(sorted(ids)),
     )
+    page = await call.ports.store.artifacts(query)
+    return ids - {item.artifact.id for item in page.items}
 
 
-def _as_draft(it: Envelope) -> dict[str, Any]:
+def _as_draft(envelope: Envelope) -> dict[str, Any]:
+    policy = envelope.visibility
     return {
-        "id": it.id,
-        "type": it.type,
-        "payload": it.payload,
-        "produced_by": it.produced_by,
-        "tags": list(it.tags),
-        "partition_key": it.partition_key,
-        "correlation_id": it.correlation_id,
-        "created_at": round(it.created_at.timestamp() * 1000),
-        "visibility": None if it.visibility is None else policy_json(it.visibility),
+        **envelope.item(),
+        "partition_key": envelope.partition_key,
+        "created_at": milliseconds(envelope.created_at),
+        "visibility": None if policy is None else policy_json(policy),
     }

@@ -1,5 +1,6 @@
-"""Publishing from outside: what is let onto a board, and into which run it goes."""
+"""Publishing from outside: which artifacts a board accepts, and the run they go to."""
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -7,7 +8,8 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from weft.engine.board.correlation import rules_of
-from weft.engine.board.publishing import VISIBILITY, JsonDraft, artifact_event, read_draft
+from weft.engine.board.publishing import VISIBILITY, JsonDraft, artifact_event
+from weft.engine.board.rules import BoardRules
 from weft.engine.events import ArtifactPublished
 from weft.engine.state import State
 from weft.errors import ToolError, UsageError
@@ -21,23 +23,32 @@ from weft.runtime.workflow import Workflow
 from weft.spec.board import Visibility
 from weft.spec.part import name_list
 
-#: How long the name of an artifact, a correlation, a partition or a tag may be.
+#: The maximal length of the id of an artifact, of a correlation, a partition and a tag.
 MAX_NAME = 200
 
-#: What the names of runs have beside those of correlations.
+#: Characters that names of runs have and correlations must not have.
 _MARKS = frozenset("#~")
 
 
 class Publication(NamedTuple):
-    """An artifact that is on the board: what it is called, and where it went."""
+    """A published artifact: its id, its run and its correlation."""
 
     id: str
     run: str
     correlation_id: str
 
 
+class BoardStart(NamedTuple):
+    """The start of the run of a correlation that is not open."""
+
+    workflow: Workflow
+    model: str | None
+    correlation: str
+    name: str
+
+
 class Offer(NamedTuple):
-    """What somebody wants to publish."""
+    """An artifact to be published, as it was given."""
 
     type: str
     payload: object
@@ -51,7 +62,7 @@ class Offer(NamedTuple):
 
 
 def validate_offer(workflow: Workflow, offer: Offer) -> JsonDraft:
-    """Return what is offered as a draft. Raises UsageError naming the field that is wrong."""
+    """Return an offer as a draft. Raises UsageError that names the invalid field."""
     _require_board(workflow)
     try:
         tags = name_list(offer.tags) if offer.tags else ()
@@ -59,7 +70,7 @@ def validate_offer(workflow: Workflow, offer: Offer) -> JsonDraft:
         raise UsageError(f"the tags cannot be used: {error}") from None
     if _MARKS.intersection(offer.correlation or ""):
         raise UsageError(
-            f"{offer.correlation!r} cannot be a correlation: # and ~ mean something in runs",
+            f"{offer.correlation!r} cannot be a correlation: # and ~ are reserved",
             hint="leave these two characters out",
         )
     workflow.types.require(offer.type)
@@ -73,15 +84,15 @@ def validate_offer(workflow: Workflow, offer: Offer) -> JsonDraft:
     try:
         payload = plain_json(offer.payload)
     except ValueError as error:
-        raise UsageError(f"the payload cannot be kept: {error}") from error
+        raise UsageError(f"the payload cannot be stored: {error}") from error
     fault = workflow.types.validation_error(offer.type, payload)
     if fault:
-        raise UsageError(f"the payload is no {offer.type}: {fault}")
+        raise UsageError(f"the payload is not a valid {offer.type}: {fault}")
     draft: JsonDraft = {
         "type": offer.type,
         "payload": payload,
         "tags": list(tags),
-        "partition": offer.partition,
+        "partition_key": offer.partition,
         "id": offer.id,
     }
     if offer.visibility is not None:
@@ -95,7 +106,7 @@ def _require_board(workflow: Workflow) -> None:
     if workflow.compiled.board is None:
         raise UsageError(
             f"{workflow.name} has no board",
-            hint="publish to a workflow with board.json; start this one with weft run",
+            hint="publish to a workflow with board.json; start this one as a run",
         )
 
 
@@ -125,13 +136,8 @@ def _visibility(given: Visibility | Mapping[str, Any]) -> Json:
 
 
 def _require_consumer(workflow: Workflow, offer: Offer) -> None:
-    """Raise UsageError unless an agent takes artifacts of a type that it is given."""
-    rules = rules_of(workflow.compiled)
-    if offer.agent not in rules.agents:
-        near = nearest(offer.agent, rules.agents)
-        known = ", ".join(rules.agents)
-        hint = f"did you mean {near}?" if near else f"the board has: {known}"
-        raise UsageError(f"there is no agent {offer.agent} on the board", hint=hint)
+    """Raise UsageError unless an agent accepts a type that is published to it alone."""
+    rules = require_agent(workflow, offer.agent)
     takes = {
         type_
         for subscription in rules.subscriptions.values()
@@ -141,13 +147,27 @@ def _require_consumer(workflow: Workflow, offer: Offer) -> None:
     if offer.type not in takes:
         known = ", ".join(sorted(takes)) or "nothing"
         raise UsageError(
-            f"{offer.agent} takes no {offer.type} that it is given", hint=f"it takes: {known}"
+            f"{offer.agent} does not accept a {offer.type} that is published to it alone",
+            hint=f"it accepts: {known}",
         )
+
+
+def require_agent(workflow: Workflow, agent: str) -> BoardRules:
+    """Return the rules of a board. Raises UsageError if it has no such agent."""
+    rules = rules_of(workflow.compiled)
+    if agent not in rules.agents:
+        near = nearest(agent, rules.agents)
+        known = f"the board has: {', '.join(rules.agents)}"
+        raise UsageError(
+            f"there is no agent {agent} on the board {workflow.name}",
+            hint=f"did you mean {near}?" if near else known,
+        )
+    return rules
 
 
 @lru_cache
 def _outside_runs(app: str) -> State:
-    """Return the state in which code is called for an artifact that comes from outside."""
+    """Return the empty state for code that is called with an artifact from outside."""
     return State("", app=app)
 
 
@@ -160,19 +180,25 @@ async def publish_event(
     user: str,
     ports: CodePorts,
 ) -> ArtifactPublished:
-    """Return the event of what is published. Raises UsageError if it may not be."""
+    """Return the event of a publication. Raises UsageError if it is refused."""
     draft = {**draft, "id": offer.id}
-    call = CodeCall(ports, workflow, _outside_runs(app), Call(""))
+    call = CodeCall(ports, workflow, _outside_runs(app), Call("", app=app))
     try:
         draft = await consult_components(call, "", draft)
     except ToolError as error:
         raise UsageError(f"it cannot be published: {error}") from error
     if "blocked" in draft:
         raise UsageError(f"{offer.type} was not published: blocked {draft['blocked']}")
-    read = read_draft(draft, by=f"user:{user}", direct=offer.agent)
-    made = artifact_event(rules_of(workflow.compiled), app, read)
+    made = artifact_event(
+        rules_of(workflow.compiled), app, draft, by=f"user:{user}", direct=offer.agent
+    )
     if offer.agent and not made.wakes:
-        none = "its where, its semantic_match or its visibility says no"
-        why = next(iter(made.faults.values()), none)
-        raise UsageError(f"{offer.agent} does not take this {offer.type}: {why}")
+        none = "its where, its semantic_match or its visibility excludes it"
+        why = next(iter(made.errors.values()), none)
+        raise UsageError(f"{offer.agent} does not accept this {offer.type}: {why}")
     return made
+
+
+def correlation_of(board: str, owner: str, artifact: str) -> str:
+    """Return the correlation that an artifact with an id of the publisher's choice begins."""
+    return hashlib.sha256(f"{board}\n{owner}\n{artifact}".encode()).hexdigest()[:32]

@@ -1,1 +1,1 @@
-"""The shell of flows: their code is found, called, and given what it works on."""
+"""The code of flows: linking it, preparing its input and calling it."""

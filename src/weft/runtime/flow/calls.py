@@ -1,4 +1,4 @@
-"""Calling the code of a flow: the functions of steps, and what agents' steps make of replies."""
+"""Calls the code of a flow: functions of steps, and agent steps that process replies."""
 
 import traceback
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from weft.engine.flow.lanes import failure_of, paths_of, step_of, undone_of, wor
 from weft.engine.flow.state import StepRun
 from weft.errors import ToolError, WeftError
 from weft.findings import Json
-from weft.runtime.board.reading import reader_for
+from weft.runtime.board.reading import owners_of_run, reader_for
 from weft.runtime.flow.code import FlowCode, LinkedFunction
 from weft.runtime.flow.states import GivenState, first_error, given_state
 from weft.runtime.tools.code_call import CodeCall
@@ -75,7 +75,7 @@ def reader_of(call: CodeCall) -> str:
 
 def state_for_step(call: CodeCall) -> GivenState:
     """Return the state as the step sees it."""
-    return _state_from(call, {**call.state.values_of(call.turn), **call.fresh})
+    return _state_from(call, {**call.state.values_of(call.active.number), **call.fresh})
 
 
 def _state_from(call: CodeCall, values: Mapping[str, Json]) -> GivenState:
@@ -83,7 +83,7 @@ def _state_from(call: CodeCall, values: Mapping[str, Json]) -> GivenState:
 
 
 def step_context(call: CodeCall, assembly: AssembledContext | None = None) -> StepContext:
-    """Return what the step is given beside its state."""
+    """Return the StepContext that the step receives besides its state."""
     if assembly is None:
         assembly = from_record(cast("Any", (step_run(call).input or {}).get("context")))
     paths = paths_of(call.workflow.compiled, call.state, call.active)
@@ -94,8 +94,8 @@ def step_context(call: CodeCall, assembly: AssembledContext | None = None) -> St
         key=call.call.key,
         failure=_failure(call, failure_of(call.state, call.active)),
         paths={
-            name: PathResult(cast("Any", it["status"]), _failure(call, it.get("failure")))
-            for name, it in paths.items()
+            name: PathResult(cast("Any", path["status"]), _failure(call, path.get("failure")))
+            for name, path in paths.items()
         },
         undoes=_undone(call),
         assembly=assembly,
@@ -111,7 +111,7 @@ def _undone(call: CodeCall) -> Undone | None:
 
 
 def _failure(call: CodeCall, given: Any) -> Failure | None:  # noqa: ANN401 - as it was recorded
-    if given is None or "step" not in given:  # What was stopped has not failed.
+    if given is None or "step" not in given:  # A stopped path has not failed.
         return None
     return Failure(
         step=given["step"],
@@ -119,16 +119,16 @@ def _failure(call: CodeCall, given: Any) -> Failure | None:  # noqa: ANN401 - as
         type=given["type"],
         message=given["message"],
         stack=given.get("stack") or "",
-        # What no attempt has failed with, such as a branch without a case, has no time yet.
+        # A failure outside of an attempt, such as a branch without a case, has no time.
         at=utc(given.get("at") or call.ports.clock.now()),
         input=given.get("input") or "",
     )
 
 
 def _variables(call: CodeCall) -> dict[str, Json]:
-    values = {**values_of(call.state, call.turn), **call.fresh}
+    values = {**values_of(call.state, call.active.number), **call.fresh}
     spec, agent = call.workflow.spec, reader_of(call)
-    return {name: it for name, it in values.items() if is_visible(spec, agent, name)}
+    return {name: value for name, value in values.items() if is_visible(spec, agent, name)}
 
 
 def board_for_step(call: CodeCall, name: str) -> BoardReader:
@@ -138,12 +138,13 @@ def board_for_step(call: CodeCall, name: str) -> BoardReader:
         app=call.state.app,
         board=name,
         reader=Identity(reader_of(call), frozenset(), call.state.app),
+        owners=owners_of_run(call.state),
         now=call.ports.clock.now(),
     )
 
 
 async def call_step(call: CodeCall, hook: str) -> Json:
-    """Call the code of a step at a hook point, and return what its event says."""
+    """Call the code of a step at a hook point, and return the content of its event."""
     given, work = state_for_step(call), current_work(call)
     if hook == "step":
         function = code_of(call).function(cast("FunctionWork", work))
@@ -160,7 +161,7 @@ async def call_step(call: CodeCall, hook: str) -> Json:
 
 
 def _code_name(call: CodeCall, function: LinkedFunction) -> str:
-    """Return what messages call the code of a step: the step, as its author knows it."""
+    """Return the name of a step's code for messages."""
     if undone_of(call.state, call.active) is None:
         return current_step(call).name
     return function.name if function.is_named else f"{current_step(call).name}.compensate"
@@ -174,13 +175,13 @@ def _response(kind: type[BaseModel] | None, reply: Mapping[str, Any]) -> Respons
             output = kind.model_validate(output)
         except ValidationError as error:
             raise ToolError(
-                f"the reply does not fit {kind.__name__}: {first_error(error)}"
+                f"the reply is not a valid {kind.__name__}: {first_error(error)}"
             ) from error
     return Response(str(reply.get("text") or ""), output, Usage(**usage))
 
 
 def _result(name: str, given: GivenState, returned: object, sure: float | None = None) -> Json:
-    """Return what a step has changed, and how sure it is; raises ToolError naming its code."""
+    """Return a step's changes and its confidence; raises ToolError that names its code."""
     if isinstance(returned, StepResult):
         result = cast("StepResult[Any]", returned)
         returned, sure = result.changes, _read_confidence(name, result.confidence, sure)
@@ -199,7 +200,7 @@ def _read_confidence(name: str, given: object, otherwise: float | None) -> float
 
 
 def _reply_confidence(output: object) -> float | None:
-    """Return how sure a model says it is, in a field of that name."""
+    """Return the field `confidence` of a model's reply."""
     value = cast("dict[str, Any]", output).get("confidence") if isinstance(output, dict) else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -207,9 +208,9 @@ def _reply_confidence(output: object) -> float | None:
 
 
 def exception_of(error: Exception) -> dict[str, Json] | None:
-    """Return what is known of an exception in code of a step: its type, its message, its stack."""
+    """Return type, message and stack of an exception in the code of a step."""
     cause = error.__cause__ or error
-    if isinstance(cause, WeftError):  # It says all there is to say itself.
+    if isinstance(cause, WeftError):  # Its message is complete without a stack.
         return None
     lines = traceback.format_exception(type(cause), cause, _own_frames(cause))
     text = "".join(lines).strip()

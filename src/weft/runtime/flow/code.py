@@ -11,12 +11,11 @@ from weft.context.agent_step import AgentStep, ContextAssembler
 from weft.dsl.objects import given_key
 from weft.engine.flow.plan import steps_of, works_of
 from weft.ports.retrieval import Collection, VectorSearchAdapter
-from weft.ports.tools import ToolLoader
-from weft.runtime.linked_objects import ObjectMaker, display_name, find_objects, unusable
+from weft.runtime.linked_objects import ObjectMaker, display_name, unusable
 from weft.spec.flow import AgentWork, Flow, FunctionWork, RetrievalIngredient, StepContext
 from weft.spec.part import JsonMap
 
-#: Returns what searches a collection.
+#: Returns the adapter of a collection.
 FindAdapter = Callable[[str], VectorSearchAdapter[Any]]
 
 
@@ -28,13 +27,13 @@ class LinkedFunction:
     call: Callable[..., Any]
     #: Whether it takes the state alone.
     alone: bool
-    #: Whether its author has given it a name.
+    #: Whether its author named it.
     is_named: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedAssembler:
-    """What puts a context together: an object, or a class that is made for each tenant."""
+    """The assembler of a context: an object, or a class that is instantiated per tenant."""
 
     name: str
     made: ContextAssembler[Any] | type
@@ -43,7 +42,7 @@ class LinkedAssembler:
     adapters: Mapping[str, str]
 
     def instance(self, find: FindAdapter) -> ContextAssembler[Any]:
-        """Return the object itself, with the adapters it asks for."""
+        """Return the assembler object with the adapters of its parameters."""
         if not isinstance(self.made, type):
             return self.made
         found = {name: find(collection) for name, collection in self.adapters.items()}
@@ -52,11 +51,11 @@ class LinkedAssembler:
 
 @dataclass(frozen=True, slots=True)
 class FlowCode:
-    """Everything of a flow that is code, ready to be called."""
+    """The linked code of a flow."""
 
-    #: The class whose objects code is given; None: it gets a mapping.
+    #: The class of the state; None if code receives a mapping.
     state: type[BaseModel] | None
-    #: By their names and options.
+    #: By name and options.
     functions: Mapping[str, LinkedFunction]
     agents: Mapping[str, AgentStep[Any]]
     assemblers: Mapping[str, LinkedAssembler]
@@ -75,9 +74,8 @@ class FlowCode:
         return self.assemblers[given_key(context.assembler, context.options)]
 
 
-def link_flow(flow: Flow, digest: str, loader: ToolLoader, local: Mapping[str, object]) -> FlowCode:
-    """Find all code of a flow. Raises LinkError naming what is missing or cannot be used."""
-    objects = find_objects(_references(flow), digest, loader, local)
+def link_flow(flow: Flow, objects: Mapping[str, Any], local: Mapping[str, object]) -> FlowCode:
+    """Return the code of a flow; raises LinkError that names unusable code."""
     maker = ObjectMaker(objects, local)
     functions: dict[str, LinkedFunction] = {}
     agents: dict[str, AgentStep[Any]] = {}
@@ -106,18 +104,6 @@ def _contexts(flow: Flow) -> Iterator[StepContext]:
     return (step.context for step in steps_of(flow) if step.context is not None)
 
 
-def _references(flow: Flow) -> Iterator[str]:
-    """Yield everything in code that a flow refers to."""
-    if flow.state is not None:
-        yield flow.state
-    for work in works_of(flow):
-        if isinstance(work, FunctionWork):
-            yield work.function
-        elif work.step is not None:
-            yield work.step
-    yield from (context.assembler for context in _contexts(flow) if context.assembler is not None)
-
-
 def _collections(flow: Flow, assemblers: Mapping[str, LinkedAssembler]) -> Iterator[str]:
     for context in _contexts(flow):
         yield from (
@@ -131,10 +117,10 @@ def _collections(flow: Flow, assemblers: Mapping[str, LinkedAssembler]) -> Itera
 
 def _state(name: str, found: object) -> type[BaseModel]:
     if not (isinstance(found, type) and issubclass(found, BaseModel)):
-        raise unusable(name, "is not a class of a state", "derive it from pydantic.BaseModel")
+        raise unusable(name, "is not a state class", "derive it from pydantic.BaseModel")
     for field, why in lost_fields(found):
         hint = "leave it out of the state, or keep a reference to it there, such as a name or an id"
-        raise unusable(name, f"cannot be kept as JSON: {field} {why}", hint)
+        raise unusable(name, f"cannot be stored as JSON: {field} {why}", hint)
     return found
 
 
@@ -157,10 +143,10 @@ def _function(maker: ObjectMaker, work: FunctionWork) -> LinkedFunction:
 
 
 def _parameter_count(call: Callable[..., Any]) -> int:
-    """Return how many parameters a function wants; what has a default is the author's own."""
+    """Return the number of parameters without a default."""
     try:
         parameters = inspect.signature(call).parameters.values()
-    except (TypeError, ValueError):  # One that is written in another language may not tell.
+    except (TypeError, ValueError):  # Functions of extension modules may have no signature.
         return 1
     if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
         return 2
@@ -169,9 +155,9 @@ def _parameter_count(call: Callable[..., Any]) -> int:
         for parameter in parameters
         if parameter.default is parameter.empty or parameter.name == "context"
     ]
-    if any(it.kind is it.KEYWORD_ONLY for it in wanted):
+    if any(parameter.kind is parameter.KEYWORD_ONLY for parameter in wanted):
         return 0
-    return sum(it.kind is not it.VAR_KEYWORD for it in wanted)
+    return sum(parameter.kind is not parameter.VAR_KEYWORD for parameter in wanted)
 
 
 def _agent(maker: ObjectMaker, name: str, options: JsonMap) -> AgentStep[Any]:
@@ -189,7 +175,7 @@ def _agent(maker: ObjectMaker, name: str, options: JsonMap) -> AgentStep[Any]:
 def _assembler(maker: ObjectMaker, name: str, options: JsonMap) -> LinkedAssembler:
     found = maker.objects[name]
     adapters = dict(_adapters(found)) if isinstance(found, type) else {}
-    adapters = {it: collection for it, collection in adapters.items() if it not in options}
+    adapters = {name: collection for name, collection in adapters.items() if name not in options}
     made = found if adapters else maker.instance(name, options)
     if not callable(getattr(made, "assemble", None)):
         raise unusable(
@@ -202,7 +188,7 @@ def _adapters(kind: type) -> Iterator[tuple[str, str]]:
     """Yield the parameters of a class that take adapters, and the collections of these."""
     try:
         hints = get_type_hints(kind.__init__)
-    except (NameError, TypeError):  # Then it is made without, or cannot be made.
+    except (NameError, TypeError):  # It is created without adapters, or its creation fails.
         return
     for name, hint in hints.items():
         of = get_args(hint)
@@ -218,19 +204,19 @@ _SECRETS: Final = (Secret, SecretBytes, SecretStr)
 
 
 def lost_fields(kind: type[BaseModel]) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a class, and of those inside, that JSON does not have; and why."""
+    """Yield the fields of a class and its parts that JSON cannot represent, and why."""
     yield from _lost_in_model(kind, "", {kind})
 
 
 def _lost_in_model(kind: type[BaseModel], place: str, seen: set[type]) -> Iterator[tuple[str, str]]:
     for name, field in kind.model_fields.items():
         if field.exclude or getattr(field, "exclude_if", None):  # The latter since pydantic 2.12.
-            yield f"{place}{name}", "is left out where it is written (exclude)"
+            yield f"{place}{name}", "is excluded from serialization (exclude)"
         yield from _lost_in_type(field.annotation, f"{place}{name}", seen)
 
 
 def _lost_in_type(annotation: object, place: str, seen: set[type]) -> Iterator[tuple[str, str]]:
-    named = getattr(annotation, "__value__", None)  # What `type X = ...` stands for.
+    named = getattr(annotation, "__value__", None)  # The type behind `type X = ...`.
     for part in (*get_args(annotation), *([] if named is None else [named])):
         yield from _lost_in_type(part, place, seen)
     if not isinstance(get_origin(annotation) or annotation, type):
@@ -250,5 +236,7 @@ def _lost_in_type(annotation: object, place: str, seen: set[type]) -> Iterator[t
 def _hints(kind: type) -> dict[str, Any]:
     try:
         return get_type_hints(kind)
-    except NameError:  # A name that only its function knows: pydantic has resolved it, we cannot.
+    except (
+        NameError
+    ):  # A local name of a function: pydantic has resolved it, get_type_hints cannot.
         return {}

@@ -1,4 +1,4 @@
-"""Before a step works: its context is put together, and the messages of its agent."""
+"""Prepares a step: assembles its context and the messages of its agent."""
 
 import asyncio
 import time
@@ -18,9 +18,10 @@ from weft.context.step_context import (
     RetrievalContextSegment,
     StateContextSegment,
     VariableContextSegment,
-    recorded,
+    context_record,
     state_value,
 )
+from weft.context.user_code import describe_error, user_code
 from weft.engine.events.kinds import StepInput
 from weft.errors import ToolError, WeftError
 from weft.findings import Json
@@ -50,25 +51,26 @@ from weft.spec.flow import (
     VariableIngredient,
 )
 
-#: Who may say something in the messages of a step, and how many there may be.
+#: The roles in the messages of a step, and the greatest number of messages.
 _ROLES: Final = ("system", "user", "assistant")
 _MOST_MESSAGES: Final = 1_000
 
 
 async def prepare_step(call: CodeCall) -> tuple[StepInput, str]:
-    """Put together what a step is shown; return it, or what is known of the error, and a fault."""
+    """Assemble the context of a step; return it, or the record of the exception and its message."""
     begun = time.perf_counter()
     try:
-        given = state_for_step(call).state
-        assembly, context = await _assemble_context(call, given)
-        messages = await _build_messages(call, given, assembly)
+        with user_code:
+            given = state_for_step(call).state
+            assembly, context = await _assemble_context(call, given)
+            messages = await _build_messages(call, given, assembly)
         found = {"messages": messages, "context": context}
         plain = cast("StepInput", plain_json(found))
     except (WeftError, ValueError) as error:
         return _exception_record(error), str(error)
     except Exception as error:  # noqa: BLE001 - what an author's object does becomes an event
-        told = f"the context cannot be put together: {type(error).__name__}: {error}"
-        return _exception_record(error), told
+        message = f"the context cannot be assembled: {describe_error(error)}"
+        return _exception_record(error), message
     return {**plain, "ms": round((time.perf_counter() - begun) * 1000, 1)}, ""
 
 
@@ -80,7 +82,7 @@ def _exception_record(error: Exception) -> StepInput:
 async def _assemble_context(
     call: CodeCall, state: object
 ) -> tuple[AssembledContext, dict[str, Any] | None]:
-    """Return the context of a step as code gets it, and as it is recorded."""
+    """Return the context of a step for its code, and its recorded form."""
     declared = current_step(call).context
     if declared is None or step_run(call).undoes:
         return AssembledContext.empty(), None
@@ -100,7 +102,7 @@ async def _assemble_context(
         _require_context(name, whole)
     formatted = whole if whole.format is not None else replace(whole, format=declared.format)
     fitting, left_out = formatted.fitted()
-    return fitting, recorded(fitting, left_out)
+    return fitting, context_record(fitting, left_out)
 
 
 def _require_context(name: str, given: object) -> None:
@@ -109,7 +111,8 @@ def _require_context(name: str, given: object) -> None:
     pieces = cast("tuple[object, ...]", given.segments)
     strange = [piece for piece in pieces if not isinstance(piece, ContextSegment)]
     if strange:
-        raise ToolError(f"{name} returned a segment that is none: {type(strange[0]).__name__}")
+        kind = type(strange[0]).__name__
+        raise ToolError(f"{name} returned {kind} as a segment; use a segment class of weft.flow")
 
 
 # -- the declared sources
@@ -121,10 +124,10 @@ async def assemble_sources(
     context: StepContext,
     find: FindAdapter,
 ) -> AssembledContext:
-    """Put a context together as it is declared. All sources are asked at the same time."""
+    """Assemble a declared context; all sources are read concurrently."""
     # Earlier messages of agents come from the run and are not part of the context.
     wanted = [source for source in sources if not isinstance(source, HistoryIngredient)]
-    pieces = await asyncio.gather(*(_segment(it, state, context, find) for it in wanted))
+    pieces = await asyncio.gather(*(_segment(source, state, context, find) for source in wanted))
     return AssembledContext(tuple(pieces))
 
 
@@ -143,7 +146,7 @@ async def _segment(
         case ArtifactsIngredient(board=board, filters=filters, limit=limit):
             most = min(limit, filters.limit or limit)
             found = await context.board(board).find(filters.model_copy(update={"limit": most}))
-            return ArtifactsContextSegment(board, tuple(it.item() for it in found))
+            return ArtifactsContextSegment(board, tuple(artifact.item() for artifact in found))
         case LiteralIngredient(text=text):
             return LiteralContextSegment(text)
         case HistoryIngredient():  # pragma: no cover - never asked for
@@ -158,13 +161,13 @@ async def _search(
         cast("str", query),
         top_k=source.top_k,
         min_relevance=source.min_relevance,
-        filters={it.key: _filter_value(it, state) for it in source.filters},
+        filters={condition.key: _filter_value(condition, state) for condition in source.filters},
     )
     return RetrievalContextSegment(source.collection, tuple(results))
 
 
-def _filter_value(it: RetrievalFilter, state: object) -> Json:
-    return it.value if it.path is None else state_value(state, it.path)
+def _filter_value(condition: RetrievalFilter, state: object) -> Json:
+    return condition.value if condition.path is None else state_value(state, condition.path)
 
 
 # -- the messages of an agent's step
@@ -173,7 +176,7 @@ def _filter_value(it: RetrievalFilter, state: object) -> Json:
 async def _build_messages(
     call: CodeCall, state: object, assembly: AssembledContext
 ) -> list[ChatMessage] | None:
-    """Return what the step of an agent sends; None where no class writes that."""
+    """Return the messages of an agent's step; None if no class builds them."""
     work = current_work(call)
     if not isinstance(work, AgentWork) or work.step is None:
         return None
@@ -186,7 +189,7 @@ async def _build_messages(
 
 
 def _collect_messages(build: Callable[..., object], *arguments: object) -> object:
-    """Call a method in its thread to its end, should it be a generator."""
+    """Call a method in its thread; a generator is read to its end."""
     made = build(*arguments)
     return list(islice(cast("Iterator[Any]", made), _MOST_MESSAGES)) if isgenerator(made) else made
 
@@ -194,12 +197,12 @@ def _collect_messages(build: Callable[..., object], *arguments: object) -> objec
 def _check_messages(name: str, given: object) -> list[ChatMessage]:
     messages = cast("list[Any]", given) if isinstance(given, list | tuple) else None
     if not messages or len(messages) >= _MOST_MESSAGES:
-        raise ToolError(f"{name} returned no list of messages: {{'role': ..., 'content': ...}}")
-    for it in messages:
-        message: Mapping[str, Any] = cast("Any", it) if isinstance(it, Mapping) else {}
+        raise ToolError(f"{name} returned no messages: {{'role': ..., 'content': ...}}")
+    for part in messages:
+        message: Mapping[str, Any] = cast("Any", part) if isinstance(part, Mapping) else {}
         if message.get("role") not in _ROLES or not isinstance(message.get("content"), str):
             raise ToolError(
                 f"{name} returned something other than a message, which is a dict with a `role`, "
                 f"one of {', '.join(_ROLES)}, and a text as its `content`"
             )
-    return [{"role": it["role"], "content": it["content"]} for it in messages]
+    return [{"role": message["role"], "content": message["content"]} for message in messages]

@@ -1,4 +1,4 @@
-"""Searching collections for a run: what was found once is not searched for again."""
+"""Searches collections for a run; repeated searches return the first results."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
-from weft.context.user_code import user_code
+from weft.context.user_code import describe_error, user_code
 from weft.errors import RetrievalError, ToolError, UsageError
 from weft.findings import Json
 from weft.ports.retrieval import (
@@ -21,10 +21,10 @@ from weft.ports.retrieval import (
 )
 from weft.runtime.variables.json_values import plain_json
 
-#: How long one search may take: the first of all may load a model for it.
+#: The time limit of a search; the first one may load an embedding model.
 SEARCH_SECONDS: Final = 30.0
 
-#: Of how many runs searches are remembered, and how many of each; the oldest go first.
+#: The number of runs with remembered searches, and of searches per run; the oldest are dropped.
 MOST_RUNS: Final = 500
 MOST_SEARCHES: Final = 100
 
@@ -34,7 +34,7 @@ _Found: TypeAlias = tuple[RetrievalResult, ...]
 
 
 class SearchMemory:
-    """What searches have found, by tenant and run, until the run has ended."""
+    """The results of searches by tenant and run, until the run ends."""
 
     def __init__(self, runs: int = MOST_RUNS, searches: int = MOST_SEARCHES) -> None:
         self._most_runs = runs
@@ -68,7 +68,7 @@ class RunSearches:
     memory: SearchMemory
 
     def adapter(self, collection: str) -> "RunAdapter":
-        """Return what searches a collection. Raises ToolError if there is none."""
+        """Return the adapter of a collection; raises ToolError if there is none."""
         known = self.retrievers
         found = None if known is None else known.adapter(self.app, collection)
         if found is None:
@@ -78,7 +78,7 @@ class RunSearches:
 
 @dataclass(frozen=True, slots=True)
 class RunAdapter:
-    """An adapter whose answers are looked through and remembered for the run."""
+    """An adapter whose results are validated and remembered for the run."""
 
     searches: RunSearches
     collection: str
@@ -92,9 +92,9 @@ class RunAdapter:
         min_relevance: float = MIN_RELEVANCE,
         filters: Mapping[str, Json] | None = None,
     ) -> list[RetrievalResult]:
-        """Search, in time. Raises ToolError saying which collection it was."""
+        """Search within the time limit; raises ToolError that names the collection."""
         if not isinstance(query, str) or not query.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ToolError(f"the query for the collection {self.collection} is empty or no text")
+            raise ToolError(f"the query for the collection {self.collection} is empty or not text")
         wanted = cast("dict[str, Json]", plain_json(dict(filters or {})))
         asked = [self.collection, query, top_k, min_relevance, wanted]
         question = json.dumps(asked, sort_keys=True)
@@ -123,31 +123,31 @@ class RunAdapter:
             return _results(found)
         except RetrievalError as error:
             hint = f" ({error.hint})" if error.hint else ""
-            raise ToolError(f"{self._told}: {error}{hint}", retryable=error.retryable) from error
+            raise ToolError(f"{self._failed}: {error}{hint}", retryable=error.retryable) from error
         except Exception as error:  # whatever an author's adapter raises
             if limit.expired():
-                told = f"{self._told}: it took longer than {SEARCH_SECONDS:g} seconds"
-                raise ToolError(told, retryable=True) from error
-            raise ToolError(f"{self._told}: {type(error).__name__}: {error}") from error
+                message = f"{self._failed}: it took longer than {SEARCH_SECONDS:g} seconds"
+                raise ToolError(message, retryable=True) from error
+            raise ToolError(f"{self._failed}: {describe_error(error)}") from error
 
     @property
-    def _told(self) -> str:
+    def _failed(self) -> str:
         return f"the collection {self.collection} could not be searched"
 
 
 def _results(found: object) -> tuple[RetrievalResult, ...]:
-    """Return what an adapter gave if these are passages."""
+    """Return the passages of an adapter; raises TypeError if they are not passages."""
     given: list[Any] = list(found) if isinstance(found, list | tuple) else [found]  # pyright: ignore[reportUnknownArgumentType]
-    for it in given:
-        if not isinstance(it, RetrievalResult):
-            raise TypeError(f"its adapter returned {type(it).__name__}, not a RetrievalResult")
-        if not isinstance(it.content, str) or not isinstance(it.score, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]
+    for passage in given:
+        if not isinstance(passage, RetrievalResult):
+            raise TypeError(f"its adapter returned {type(passage).__name__}, not a RetrievalResult")
+        if not isinstance(passage.content, str) or not isinstance(passage.score, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError("its adapter returned a passage without a text or a score")
     return tuple(given)
 
 
 class RetrieverRegistry:
-    """Adapters by collection; what is not registered is looked for in `others`."""
+    """Adapters by collection; `others` is asked for unregistered collections."""
 
     def __init__(self, others: Retrievers | None = None) -> None:
         self._others = others
@@ -160,9 +160,9 @@ class RetrieverRegistry:
         *,
         app: str | None = None,
     ) -> None:
-        """Let an adapter search a collection from now on, in place of the one before.
+        """Register the adapter of a collection, replacing an earlier one.
 
-        Without a tenant it is that of all tenants who have none of their own.
+        Without a tenant, it serves all tenants that have no adapter of their own.
         """
         if isinstance(adapter, type):
             hint = f"give an object: {adapter.__name__}(...)"
@@ -176,9 +176,9 @@ class RetrieverRegistry:
         self._adapters[app, name] = adapter
 
     def adapter(self, app: str, collection: str) -> VectorSearchAdapter[Any] | None:
-        """Return what searches a collection of a tenant; None if there is no such collection."""
+        """Return the adapter of a tenant's collection; None if there is no such collection."""
         found = self._adapters.get((app, collection))
-        if found is None:  # One that is empty may count as false, and is one all the same.
+        if found is None:  # `is None`, because an empty adapter may be false.
             found = self._adapters.get((None, collection))
         if found is None and self._others is not None:
             return self._others.adapter(app, collection)
@@ -191,6 +191,6 @@ class RetrieverRegistry:
         return sorted({*own, *others})
 
     async def close(self) -> None:
-        """Close the others; what was registered is for those to close who have made it."""
+        """Close `others`; registered adapters are closed by their owners."""
         if self._others is not None:
             await self._others.close()

@@ -1,4 +1,4 @@
-"""The state as code gets it, and what code has changed in it."""
+"""The state that code receives, and the changes it returns."""
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
@@ -8,14 +8,16 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.events.codec import read_json, unfenced
+from weft.engine.conversation.turn import read_output
 from weft.engine.flow.lanes import work_of
+from weft.engine.flow.turn import changes_of
 from weft.engine.state import State
 from weft.engine.variables.access import value_error
 from weft.engine.variables.conditions import same
+from weft.engine.variables.values import added_part, with_part
 from weft.errors import ToolError
 from weft.findings import Json
-from weft.ids import nearest
+from weft.ids import suggestion
 from weft.runtime.variables.json_values import own_copy, plain_json
 from weft.runtime.workflow import Workflow
 from weft.spec.flow import AgentWork
@@ -25,7 +27,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 class StateView(dict[str, Any]):
-    """A state that no class stands for: its fields are keys and attributes, and stay so."""
+    """A read-only state without a class: fields can be read as keys and as attributes."""
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a field
         if name not in self:
@@ -34,7 +36,7 @@ class StateView(dict[str, Any]):
         return StateView(cast("dict[str, Any]", value)) if isinstance(value, dict) else value
 
     def _fixed(self, *_given: object, **_named: object) -> NoReturn:
-        raise TypeError("the state cannot be changed; return what is to be changed")
+        raise TypeError("the state is read-only; return a dict of the changed fields")
 
     __setattr__ = __delattr__ = __setitem__ = __delitem__ = _fixed
     clear = pop = popitem = setdefault = update = __ior__ = _fixed  # pyright: ignore[reportAssignmentType]
@@ -42,18 +44,18 @@ class StateView(dict[str, Any]):
 
 @dataclass(frozen=True, slots=True)
 class GivenState:
-    """The state as a step is given it."""
+    """The state that a step receives."""
 
     compiled: CompiledWorkflow
     kind: type[BaseModel] | None
-    #: What code gets, and the same as JSON: what code does to the one shows in comparison.
+    #: The object for code, and the same as JSON, with which changes are found.
     state: Any
     before: Mapping[str, Json]
 
     def changes(self, returned: object) -> dict[str, Json]:
-        """Return the fields that a step has changed; raises ToolError if it may not, or not so.
+        """Return the fields that a step has changed; raises ToolError for invalid changes.
 
-        Of fields that are appended to or merged, it is what was added.
+        Fields that are appended to or merged contain only the additions.
         """
         if returned is None:
             return {}
@@ -71,39 +73,43 @@ class GivenState:
             whole = merge_value(name, self._merge(name), self.before.get(name), value)
             fault = value_error(self.compiled, self.before, name, whole)
             if fault:
-                raise ToolError(f"what it returned does not fit: {fault}")
+                raise ToolError(f"it returned an invalid value: {fault}")
         return set_
 
     def _differences(self, after: Mapping[str, Json]) -> dict[str, Json]:
-        """Compare a whole state with the one that was given."""
+        """Return the differences between a returned state and the given one."""
         found: dict[str, Json] = {}
         for name, value in after.items():
-            held = self.before.get(name)
+            held, merge = self.before.get(name), self._merge(name)
             if not same(held, value):
-                found[name] = _added_part(name, self._merge(name), held, value)
+                part, fault = (value, "") if value is None else added_part(merge, held, value)
+                if fault:
+                    raise ToolError(f"{name} is declared with merge: {merge}, and {fault}")
+                found[name] = part
         return found
 
     def _patch(self, patch: Mapping[str, Any]) -> dict[str, Json]:
-        """Look through the fields that a step says it has changed."""
+        """Validate the changed fields that a step returned."""
         for name in patch:
             if name not in self.before:
-                near = nearest(str(name), self.before)
-                known = f"did you mean {near}?" if near else f"available: {', '.join(self.before)}"
+                known = suggestion(str(name), self.before)
                 raise ToolError(f"it returned {name}, and the state has no such field; {known}")
         if self.kind is None:
             return cast("dict[str, Json]", _plain(dict(patch)))
-        # Not those of the state that was given: whatever code has done to it changes nothing.
+        # Not from the given object: code may have changed it.
         held = _fields(_read(self.kind, self.before))
-        whole = {it: merge_value(it, self._merge(it), held[it], patch[it]) for it in patch}
+        whole = {
+            name: merge_value(name, self._merge(name), held[name], patch[name]) for name in patch
+        }
         made = self._made(self.kind, {**held, **whole})
         after = dump_state(made)
-        set_ = {it: _patched_part(self._merge(it), patch[it], after[it]) for it in patch}
-        # A validator of the class may have set others. A set may only be in another order.
-        others = [it for it in held if it not in patch and getattr(made, it) != held[it]]
+        set_ = {name: _patched_part(self._merge(name), patch[name], after[name]) for name in patch}
+        # A validator of the class may have set other fields; a set may have another order.
+        others = [name for name in held if name not in patch and getattr(made, name) != held[name]]
         return {**set_, **self._differences({other: after[other] for other in others})}
 
     def _whole(self, returned: object) -> Mapping[str, Json]:
-        """Return a whole state as JSON if its class takes its values."""
+        """Return a whole state as JSON; raises ToolError if it is invalid."""
         if self.kind is None:
             return cast("Mapping[str, Json]", _plain(_fields(returned)))
         return dump_state(self._made(self.kind, _fields(returned)))
@@ -112,8 +118,8 @@ class GivenState:
         try:
             return kind.model_validate(fields, by_name=True)
         except ValidationError as error:
-            told = f"what it returned does not fit {kind.__name__}: {first_error(error)}"
-            raise ToolError(told) from error
+            message = f"it returned an invalid {kind.__name__}: {first_error(error)}"
+            raise ToolError(message) from error
 
     def _merge(self, name: str) -> Merge | None:
         return self.compiled.variables[name].merge
@@ -122,15 +128,15 @@ class GivenState:
 def given_state(
     compiled: CompiledWorkflow, kind: type[BaseModel] | None, values: Mapping[str, Json]
 ) -> GivenState:
-    """Return the state as a step is given it. Raises ToolError if the values do not fit its class.
+    """Return the state for a step; raises ToolError if its class rejects the values.
 
-    It is made anew each time: whatever code does to it changes nothing for others.
+    Every call returns a new object, so that code cannot change the state of others.
     """
     if kind is None:
         derived = {
             name: values.get(name)
-            for name, it in compiled.variables.items()
-            if isinstance(it.source, DerivedSource)
+            for name, variable in compiled.variables.items()
+            if isinstance(variable.source, DerivedSource)
         }
         return GivenState(compiled, None, StateView(cast("Any", own_copy(derived))), derived)
     state = _read(kind, values)
@@ -141,17 +147,19 @@ def _read(kind: type[ModelT], values: Mapping[str, Json]) -> ModelT:
     try:
         return read_state(kind, values)
     except ValidationError as error:
-        raise ToolError(f"the state does not fit {kind.__name__}: {first_error(error)}") from error
+        raise ToolError(
+            f"the state is not a valid {kind.__name__}: {first_error(error)}"
+        ) from error
 
 
 def read_state(kind: type[ModelT], values: Mapping[str, Json]) -> ModelT:
-    """Return a state of its fields as JSON; raises ValidationError."""
+    """Return the state object for fields in JSON; raises ValidationError."""
     fields = {field: values[field] for field in kind.model_fields if field in values}
     return kind.model_validate_json(to_json(fields), by_name=True)
 
 
 def dump_state(state: BaseModel) -> dict[str, Json]:
-    """Return the fields of a state as JSON; raises ToolError naming one that cannot be kept."""
+    """Return the fields of a state as JSON; raises ToolError that names an impossible field."""
     names = type(state).model_fields
     try:
         return _dump_fields(state, names)
@@ -166,24 +174,24 @@ def dump_state(state: BaseModel) -> dict[str, Json]:
 
 def _why_not_kept(error: ValueError) -> str:
     _, too_large, size = str(error).partition("that is too large: ")
-    reason = str(error).rpartition("is no JSON: ")[2]
-    return f"is too large: {size}" if too_large else f"cannot be kept as JSON: {reason}"
+    reason = str(error).rpartition("is not JSON: ")[2]
+    return f"is too large: {size}" if too_large else f"cannot be stored as JSON: {reason}"
 
 
 def _dump_fields(state: BaseModel, names: Iterable[str]) -> dict[str, Json]:
-    # What does not fit is said when it is read again, with the name of its field.
+    # Invalid values are reported when the state is read again, with the name of the field.
     fields = state.model_dump(mode="json", include=set(names), by_alias=False, warnings=False)
     return cast("dict[str, Json]", plain_json(fields))
 
 
 def first_error(error: ValidationError, of: Container[object] | None = None) -> str:
-    """Return the first thing that is wrong, in one line and without the value.
+    """Return the first validation error in one line, without the value.
 
-    With names of fields, that is what is wrong in these or with all together; it may be nothing.
+    With names of fields: the first error of these fields or of the whole; may be empty.
     """
     found = error.errors(include_input=False, include_url=False)
     if of is not None:
-        found = [it for it in found if not it["loc"] or it["loc"][0] in of]
+        found = [problem for problem in found if not problem["loc"] or problem["loc"][0] in of]
     if not found:
         return ""
     place = ".".join(map(str, found[0]["loc"]))
@@ -205,80 +213,50 @@ def _plain(value: object) -> Json:
 
 
 def merge_value(name: str, merge: Merge | None, held: Any, new: Any) -> Any:  # noqa: ANN401 - values
-    """Return the whole value of a field that new entries or keys are added to."""
-    if merge == "append":
-        if not isinstance(new, list | tuple):
-            raise ToolError(f"{name} is appended to: return a list of the new entries")
-        return [*(held or ()), *cast("list[Any]", new)]
-    if merge == "merge":
-        if not isinstance(new, Mapping):
-            raise ToolError(f"{name} is merged: return a mapping of the new keys")
-        kept: Mapping[Any, Any] = held or {}
-        return {**kept, **cast("Mapping[Any, Any]", new)}
-    return new
+    """Return the value of a field after adding new entries or keys."""
+    if merge == "append" and not isinstance(new, list | tuple):
+        raise ToolError(f"{name} is appended to: return a list of the new entries")
+    if merge == "merge" and not isinstance(new, Mapping):
+        raise ToolError(f"{name} is merged: return a mapping of the new keys")
+    return with_part(merge, held, new)
 
 
 def _patched_part(merge: Merge | None, patch: Any, whole: Any) -> Json:  # noqa: ANN401 - as above
-    """Return what a patch has added, out of the whole value as its class has made it."""
+    """Return the part of a validated value that a patch has added."""
     if merge == "append":
         return whole[len(whole) - len(patch) :]
     if merge == "merge":
         keys = cast("dict[str, Json]", _plain(dict.fromkeys(patch)))
-        return {it: whole[it] for it in keys}
+        return {key: whole[key] for key in keys}
     return whole
 
 
-def _added_part(name: str, merge: Merge | None, held: Any, value: Any) -> Json:  # noqa: ANN401
-    """Return what a whole value has more than the one before; raises ToolError if it has less."""
-    if merge == "append" and value is not None:
-        old: list[Json] = held or []
-        if not same(value[: len(old)], old):
-            raise ToolError(f"{name} is appended to, and an entry that was there has changed")
-        return value[len(old) :]
-    if merge == "merge" and value is not None:
-        kept: dict[str, Json] = held or {}
-        gone = [it for it in kept if it not in value]
-        if gone:
-            raise ToolError(f"{name} is merged, and {', '.join(gone)} was removed")
-        return {it: one for it, one in value.items() if it not in kept or not same(kept[it], one)}
-    return value
-
-
-# -- replies of the agents that a flow declares: whether the class of the state takes them
+# -- replies of declared agents, validated by the class of the state
 
 
 def reply_error(workflow: Workflow, state: State, turn: int, text: str) -> str:
-    """Say what the class of the state does not take of a reply; nothing if it takes everything."""
+    """Return the first error that the state class reports for a reply; empty if it is valid."""
     kind = workflow.flow_code and workflow.flow_code.state
     active = state.active.get(turn)
     if kind is None or active is None or not active.step:
         return ""
     work = work_of(workflow.compiled, active)
-    if not isinstance(work, AgentWork) or work.step is not None:  # Its code is asked, not we.
+    if not isinstance(work, AgentWork) or work.step is not None:
+        return ""  # The step's own code validates it.
+    compiled = workflow.compiled
+    output, fault = read_output(compiled, compiled.agents[work.agent].output, text)
+    if fault:  # The engine reports it.
         return ""
-    values, variables = state.values_of(turn), workflow.compiled.variables
-    reply = _reply_values(workflow.compiled, work, text)
+    values, variables = state.values_of(turn), compiled.variables
+    reply, _ = changes_of(compiled, work, text, output)
     try:
         whole = {
-            it: merge_value(it, variables[it].merge, values.get(it), reply[it]) for it in reply
+            name: merge_value(name, variables[name].merge, values.get(name), reply[name])
+            for name in reply
         }
         read_state(kind, {**values, **whole})
     except ToolError as error:
         return str(error)
     except ValidationError as error:
-        return first_error(error, of=reply)  # What else does not fit is not for this agent to fix.
+        return first_error(error, of=reply)  # Other errors are not caused by this agent.
     return ""
-
-
-def _reply_values(compiled: CompiledWorkflow, work: AgentWork, text: str) -> dict[str, Json]:
-    """Return what a reply sets; nothing where it cannot be read, which the engine says itself."""
-    output: Json = text
-    if compiled.agents[work.agent].output is not None:
-        try:
-            output = read_json(unfenced(text).encode())
-        except ValueError:
-            return {}
-    if work.output is not None:
-        return {work.output: output}
-    fields = cast("dict[str, Json]", output) if isinstance(output, dict) else {}
-    return {name: value for name, value in fields.items() if name in compiled.variables}

@@ -2,30 +2,52 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
 from weft.context.prompt import Assembly
 from weft.engine.commands import CallTool
 from weft.engine.commands import Effect as Command
-from weft.engine.events import Event, EventData, RequestOpened, RunEnded
+from weft.engine.events import (
+    Event,
+    EventData,
+    RequestOpened,
+    RunEnded,
+    RunStarted,
+    SurfaceShown,
+)
 from weft.engine.rows import Batch, RunRow
 from weft.engine.state import State
+from weft.engine.turn.calls import held_reply
 from weft.engine.turn.run import last_event
-from weft.errors import PortError, RunError, StoreConflict
+from weft.errors import PortError, RunError, RunOwned, StoreConflict
 from weft.findings import Json
-from weft.ports.dispatcher import RunKey
 from weft.ports.scope import Scope
+from weft.ports.store import RunKey
 from weft.runtime.perform import Performer
 from weft.runtime.runs.decision import CallCheck, Decision, NewEvent
-from weft.runtime.runs.effects import Delivery, Effect, Effects, Inbox, NewEvents
+from weft.runtime.runs.effects import (
+    Delivery,
+    Effect,
+    Effects,
+    Inbox,
+    NewEvents,
+    is_wanted,
+    marked_as_repeated,
+    repeated_text,
+)
+from weft.runtime.runs.run_tasks import CURRENT, Current
 from weft.runtime.runs.writer import RunWriter
+from weft.runtime.tools.forms import APPROVAL
 from weft.runtime.workflow import Workflow
 
 T = TypeVar("T")
 
 _log: Final = logging.getLogger("weft.runtime")
+
+#: Seconds between two checks whether this process owns a run whose effect is to begin.
+HOLD_SECONDS: Final = 0.02
 
 
 class ActiveRun:
@@ -51,6 +73,10 @@ class ActiveRun:
         self._on_left = on_left
         self._inbox = Inbox(self._write_result)
         self._effects = Effects()
+        #: The effects that another worker has abandoned, and that worker.
+        self._left_by: dict[str, str] = {}
+        #: The effects that must not begin now.
+        self._held_back: set[str] = set()
         self._waiters: list[asyncio.Future[None]] = []
         #: The task that processes the inbox, or is about to.
         self._drain_task: asyncio.Task[None] | None = None
@@ -68,6 +94,29 @@ class ActiveRun:
         """The summary of the run as this process wrote it last."""
         return self._writer.row
 
+    @property
+    def model(self) -> str | None:
+        """The model that answers for every agent; a run that begins with mail has no events yet."""
+        start = self._writer.start
+        if self.state.seq or start is None or not isinstance(start.data, RunStarted):
+            return self.state.model
+        return start.data.model
+
+    @property
+    def held_by(self) -> str:
+        """The owner under which this process holds the run in the store; empty if it does not."""
+        return self._writer.held_by
+
+    def warn_of_take_over(self, why: str, *seqs: int) -> None:
+        """Log that another process owns the run, and which calls it may repeat."""
+        keys = ", ".join(f"{'/'.join(self.key)}:{seq}" for seq in seqs or self._effects.seqs)
+        again = f"; its current call {keys} may be repeated" if keys else ""
+        _log.warning("run %s was taken over%s%s", self.key[1], why, again)
+
+    def rename_owner(self, owner: str) -> None:
+        """Update the id under which this process owns the run."""
+        self._writer.held_by = owner
+
     def deliver(self, new: NewEvents, check: CallCheck) -> asyncio.Future[list[Event]]:
         """Append events from outside the run.
 
@@ -75,17 +124,21 @@ class ActiveRun:
         """
         return self._enqueue(partial(self._write, new, check))
 
-    def start_pending_effects(self) -> None:
-        """Start every pending effect that is not already running in this process."""
-        self._post(self._start_pending)
+    def attend(self, *, owner: str = "") -> asyncio.Future[None]:
+        """Take unread mail, process what is due, and start the effects that are not running.
+
+        `owner` is given when this process has just become the owner of the run: other processes
+        may have written since it was loaded.
+        """
+        return self._enqueue(partial(self._attend, owner))
 
     def begin(self, written: Batch, state: State) -> asyncio.Future[None]:
-        """Write the events that led to a state, and continue from there."""
+        """Write the first events of a run, and continue from there."""
         return self._enqueue(partial(self._begin_with, written, state))
 
-    def catch_up(self) -> asyncio.Future[None]:
-        """Read what another process has written."""
-        return self._enqueue(self._catch_up)
+    def catch_up(self) -> asyncio.Future[bool]:
+        """Read the events of another process; the future's result is whether there were any."""
+        return self._enqueue(self._writer.catch_up)
 
     async def release(self) -> None:
         """Stop working on the run without ending it. Any process can resume it from the journal."""
@@ -107,6 +160,11 @@ class ActiveRun:
             self._leaving = None
 
     @property
+    def is_performing(self) -> bool:
+        """Whether an effect that needs no person is under way, or its result is being written."""
+        return self._drain_task is not None or bool(self._effects.performed - self._held_back)
+
+    @property
     def is_idle(self) -> bool:
         """Whether the run waits for a person or a timer, has ended, or is not worked on."""
         return not self._is_working() or (self._drain_task is None and self._has_no_work())
@@ -119,14 +177,23 @@ class ActiveRun:
             await waiter
 
     def ask(self, command: CallTool, opened: RequestOpened) -> None:
-        """Open a question for a tool."""
-        new = NewEvent(f"tool:{command.tool}", opened, command.seq, command.turn)
-        self._post(partial(self._write_result, (new,)))
+        """Open a question for a tool; the reply that it was called with is sent before."""
+        self._post(partial(self._write_result, self._of_call(command, opened)))
 
     async def note(self, command: CallTool, data: EventData) -> None:
         """Write an event of a call that is under way, and return when it is durable."""
-        new = NewEvent(f"tool:{command.tool}", data, command.seq, command.turn)
-        await self._enqueue(partial(self._write_result, (new,)))
+        await self._enqueue(partial(self._write_result, self._of_call(command, data)))
+
+    def _of_call(self, command: CallTool, data: EventData) -> NewEvents:
+        """Return an event of a call; before a question or surface, the reply that is held back.
+
+        A call that a person has still to approve shows nothing.
+        """
+        is_approval = isinstance(data, RequestOpened) and (data.tool or "").startswith(APPROVAL)
+        shows = isinstance(data, RequestOpened | SurfaceShown) and not is_approval
+        sent = held_reply(self.state, command.turn) if shows else ()
+        actor = f"tool:{command.tool}"
+        return tuple(NewEvent(actor, each, command.seq, command.turn) for each in (*sent, data))
 
     async def answer(self, command: CallTool, opened: RequestOpened) -> Json:
         """Wait, in a tool, for the answer to its question."""
@@ -147,7 +214,7 @@ class ActiveRun:
     ) -> None:
         if self._eviction is not None:
             self._cancel_eviction()
-        self._inbox.put(Delivery(work, done))
+        self._inbox.append(Delivery(work, done))
         if self._drain_task is None:
             # In the context of the host: the run outlives the caller.
             context = self._performer.context.copy()
@@ -157,22 +224,37 @@ class ActiveRun:
         return self._drain_task is not None or bool(self._effects)
 
     def _has_no_work(self) -> bool:
-        """Tell whether there is nothing to do but to wait."""
-        return not self._inbox.items and (
+        """Return whether the run only waits."""
+        return not self._inbox and (
             self._writer.state.status in ("waiting", "ended") or self._effects.all_wait
         )
 
     async def _begin_draining(self) -> None:
+        CURRENT.set(Current(*self.key))
         await self._performer.pace.turn()
         await self._run_effects(await self._drain_inbox())
 
     async def _run_effects(self, effect: Effect | None) -> None:
         """Perform an effect and process its result, repeating while a follow-up is assigned."""
+        ownership = self._performer.ownership
         while effect is not None:
+            # Another process may own the run soon, or owns it already: then this task is cancelled.
+            while not ownership.is_safe or self._writer.held_by != ownership.owner:
+                self._held_back.add(effect.name)
+                try:
+                    await ownership.wait_until_safe()
+                    if self._writer.held_by != ownership.owner:  # A write may say so in a moment.
+                        await asyncio.sleep(HOLD_SECONDS)
+                finally:
+                    self._held_back.discard(effect.name)
+            CURRENT.set(Current(*self.key, effect.command.seq))
             result = await self._effects.perform(effect)
             if result is None:
                 return
-            self._inbox.put(result)
+            abandoned_by = self._left_by.pop(effect.name, "")
+            if abandoned_by and isinstance(result, tuple):
+                result = marked_as_repeated(result, abandoned_by)
+            self._inbox.append(result)
             if self._drain_task is not None:
                 return
             self._drain_task = asyncio.current_task()
@@ -181,23 +263,24 @@ class ActiveRun:
     async def _drain_inbox(self) -> Effect | None:
         """Process everything in the inbox; return the effect that this task performs next."""
         fault: Exception | None = None
+        lost: RunOwned | None = None
         over = True
         if self._eviction is not None:
             self._cancel_eviction()
         try:
-            while self._inbox.items:
-                await self._inbox.take().perform()
-                if self._writer.state.status == "ended":
-                    await self._effects.drop()
-                if self._waiters and self._has_no_work():
-                    self._notify_waiters()
+            await self._process_inbox()
             over = not self._effects
+        except RunOwned as error:  # Another process continues it.
+            _log.info("stopped working on run %s: %s", self._writer.state.run, error)
+            if self._effects.seqs:
+                self.warn_of_take_over("")
+            lost = error
         except Exception as error:  # noqa: BLE001 - reported to everything that waits for the run
             _report(self._writer.state.run, error)
             fault = error
         finally:
             if over:
-                await self._end(fault)
+                await self._end(fault, lost)
         if over:
             return None
         self._drain_task = None
@@ -206,15 +289,42 @@ class ActiveRun:
             self._eviction = self._performer.holding.begin(partial(self._post, self._evict))
         return self._effects.take()
 
-    async def _end(self, fault: Exception | None) -> None:
-        """Drop all effects, and fail or notify everything that waits for the run here."""
+    async def _process_inbox(self) -> None:
+        """Process everything in the inbox and all mail; free the run if nothing is under way."""
+        writer = self._writer
+        while True:
+            while self._inbox:
+                await self._inbox.process_next()
+                if writer.state.status == "ended":
+                    await self._effects.drop()
+                    await self._performer.on_ended(self)
+                if self._waiters and self._has_no_work():
+                    self._notify_waiters()
+            if writer.has_mail:
+                await writer.take_mail(busy=bool(self._effects))
+                await self._follow_written()
+            elif not self._effects and writer.held_by:
+                await writer.let_go()
+            else:
+                if writer.state.seq >= writer.snapshot_at:
+                    await writer.save_snapshot()
+                if not self._inbox:  # Something may have come meanwhile.
+                    break
+        if self._effects and not writer.held_by:
+            raise RunOwned(f"run {writer.state.run} was taken over by another process")
+
+    async def _end(self, fault: Exception | None, lost: RunOwned | None = None) -> None:
+        """Drop all effects, and fail or notify all waiters in this process."""
         if self._eviction is not None:
             self._cancel_eviction()
         try:
-            await self._effects.drop()
+            if self._effects:
+                await self._effects.drop()
         finally:
             self._drain_task = None
-            self._inbox.fail_waiters(fault or RunError("the host was closed; nothing was written"))
+            if self._inbox:
+                closed = RunError("the host was closed; nothing was written")
+                self._inbox.fail_waiters(fault or lost or closed)
             self._notify_waiters()
             self._on_left(self, fault)
 
@@ -234,12 +344,15 @@ class ActiveRun:
                 waiter.set_result(None)
 
     async def _write_result(self, new: NewEvents) -> None:
-        """Write the result of an effect; one that cannot be stored ends the run with the reason."""
+        """Write the result of an effect; if it cannot be stored, the run fails with the reason."""
+        is_refused = False
         try:
             await self._write(new)
-        except (StoreConflict, RunError):
+            is_refused = self._writer.row is None  # Another process has written instead.
+        except (StoreConflict, RunError) as error:
+            is_refused = isinstance(error, RunOwned)
             raise
-        except Exception as error:  # else the effect would be repeated for ever
+        except Exception as error:  # Otherwise the effect would be repeated for ever.
             if isinstance(error, PortError) and error.retryable:
                 raise
             reason = f"the result of {new[-1].actor} could not be stored: {error}"
@@ -247,46 +360,73 @@ class ActiveRun:
             if self._writer.state.ending is not None:  # The end itself cannot be prepared.
                 last = RunEnded("failed", reason)
             await self._write((NewEvent("engine", last),))
+        finally:
+            if is_refused:
+                self.warn_of_take_over(": the result of its call is refused", new[-1].cause)
 
     async def _write(self, new: NewEvents, check: CallCheck | None = None) -> list[Event]:
         try:
-            decision = await self._writer.write(new, check)
-            await self._follow(decision)
-            return [] if decision is None else decision.events
-        finally:  # Another process may have answered what is asked here.
-            await self._effects.drop_answered_elsewhere(self._writer.state)
+            await self._writer.write(new, check, busy=bool(self._effects))
+        finally:  # Mail may have been written though these events were refused.
+            events = await self._follow_written()
+        return events
 
     async def _begin_with(self, written: Batch, state: State) -> None:
         await self._writer.begin(written, state)
-        self.start_pending_effects()
+        await self._start_pending()
 
-    async def _catch_up(self) -> None:
-        if await self._writer.catch_up():
-            await self._effects.drop_answered_elsewhere(self._writer.state)
+    async def _attend(self, owner: str) -> None:
+        writer = self._writer
+        if owner:
+            writer.held_by = owner
+            await writer.catch_up()
+        before = writer.row
+        is_left = bool(owner) and writer.state.status == "running"
+        abandoned_by = await writer.last_owner() if is_left else ""
+        busy = bool(self._effects) or writer.state.status == "running"
+        await writer.take_mail(busy=busy)
+        await self._follow_written()
+        if writer.held_by and writer.state.status == "running":
+            # A claim need not be on disk, and leaves the run due: an append changes both.
+            if owner and writer.row is before:
+                await writer.keep()
+            await self._start_pending(abandoned_by)
 
-    async def _start_pending(self) -> None:
-        if self._inbox.results:
-            self._post(
-                self._start_pending
-            )  # Effects that seem to be missing may be among these results.
+    async def _start_pending(self, abandoned_by: str = "") -> None:
+        """Start the effects that are not running; `abandoned_by` is the previous worker, if any."""
+        if self._inbox.results:  # Effects that seem to be missing may be among these results.
+            self._post(partial(self._start_pending, abandoned_by))
             return
-        # Another process may have worked on it since it was loaded.
-        decision = await self._writer.continue_run()
-        await self._effects.drop_answered_elsewhere(self._writer.state)
-        if decision is not None:
-            missing = [
-                effect for effect in decision.effects if effect_id(effect) not in self._effects
-            ]
-            await self._follow(decision._replace(effects=missing))
+        pending = await self._writer.continue_run()
+        await self._follow_written()
+        missing = [effect for effect in pending.effects if effect_id(effect) not in self._effects]
+        if abandoned_by:
+            for effect in missing:
+                self._left_by[effect_id(effect)] = abandoned_by
+                key = f"{'/'.join(self.key)}:{effect.seq}"
+                _log.warning("call %s is begun: %s", key, repeated_text(abandoned_by))
+        await self._follow(pending, missing)
 
-    async def _follow(self, decision: Decision | None) -> None:
-        """Start the effects that a decision asks for, and drop those that no turn waits for."""
-        if decision is None:
-            return
+    async def _follow_written(self) -> list[Event]:
+        """Follow the decisions that were written, in order; return their events."""
+        writer = self._writer
+        decisions, writer.decisions = writer.decisions, []
+        events: list[Event] = []
+        for decision in decisions:
+            effects = decision.effects
+            if decision is not decisions[-1]:  # A later one may have made an effect obsolete.
+                effects = [effect for effect in effects if is_wanted(effect, writer.state)]
+            await self._follow(decision, effects)
+            events += decision.events
+        return events
+
+    async def _follow(self, decision: Decision, effects: Sequence[Command]) -> None:
+        """Start effects of a decision, and cancel those that no turn waits for."""
         if decision.events:
             self._performer.tell(decision)
-            await self._effects.drop_unwanted(self._writer.state)
-        for command in decision.effects:
+            if self._effects:
+                await self._effects.drop_unwanted(self._writer.state)
+        for command in effects:
             self._start(command, decision.assemblies)
 
     def _start(self, command: Command, assemblies: dict[int, Assembly]) -> None:
@@ -296,19 +436,18 @@ class ActiveRun:
         ):
             return
         work = self._performer.perform(self, command, assemblies.get(command.seq))
-        self._begin(Effect(effect_id(command), command, work))
+        effect = Effect(effect_id(command), command, work)
+        # The first one is performed in the current task, others in tasks of their own.
+        if not self._effects.keep(effect):
+            task = asyncio.create_task(self._run_effects(effect))
+            self._effects[effect.name] = effect, task
 
     def _is_called(self, command: CallTool) -> bool:
-        """Tell whether a tool is running, or its result waits in the inbox."""
+        """Return whether a tool is running, or its result waits in the inbox."""
         results = self._inbox.results
         return command.id in self._effects or any(
             result[-1].cause == command.seq for result in results
         )
-
-    def _begin(self, effect: Effect) -> None:
-        """Perform an effect: the first one in the current task, others in tasks of their own."""
-        if not self._effects.keep(effect):
-            self._effects.begun(effect, asyncio.create_task(self._run_effects(effect)))
 
 
 def effect_id(command: Command) -> str:

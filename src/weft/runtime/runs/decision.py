@@ -11,19 +11,22 @@ from weft.engine.events import (
     ContextAssembled,
     Event,
     EventData,
+    RequestAnswered,
+    RequestExpired,
     TurnStarted,
     VariableRefused,
     VariableSet,
 )
+from weft.engine.incoming import accepts
 from weft.engine.reduce import advance
 from weft.engine.state import State
 from weft.engine.variables.access import value_error
 from weft.runtime.workflow import Workflow
 
-#: Tells whether a state still wants something; raises UsageError if it does not allow it.
+#: Returns whether a state still accepts something; raises UsageError if it does not allow it.
 CallCheck: TypeAlias = Callable[[State], bool]
 
-#: Who makes the events that follow from others.
+#: The actor of the events that follow from others.
 ENGINE: Final = "engine"
 
 
@@ -37,24 +40,31 @@ class NewEvent(NamedTuple):
 
 
 class PendingAssembly(NamedTuple):
-    """A context that is put together when its turn comes: after all that is recorded before it."""
+    """A context to assemble after the events before it."""
 
     command: Assemble
     cause: int
 
 
 class PendingStart(NamedTuple):
-    """A turn that gets its number when it is written."""
+    """A turn to start; it gets its number when its event is written."""
 
     command: Start
     cause: int
 
 
 class PendingWrite(NamedTuple):
-    """A value that a tool sets; it is judged when it is written."""
+    """A value that a tool sets; it is validated when it is written."""
 
     new: NewEvent
     data: VariableSet
+
+
+class Incoming(NamedTuple):
+    """An event from outside the run, which is dropped if the run no longer accepts it."""
+
+    actor: str
+    data: EventData
 
 
 FollowUp: TypeAlias = NewEvent | PendingAssembly | PendingStart
@@ -66,40 +76,44 @@ class Decision(NamedTuple):
     events: list[Event]
     state: State
     effects: list[Effect]
-    #: What the model calls among the effects send, by the event that allows each.
+    #: The prompts of the model calls among the effects, by the event of each.
     assemblies: dict[int, Assembly]
 
 
 def decide(
     workflow: Workflow,
     state: State,
-    new: Iterable[NewEvent],
+    new: Iterable[NewEvent | Incoming],
     now: int,
     commands: Iterable[Command] = (),
 ) -> Decision:
-    """Follow what is new, or what is still to be done, to everything that needs no world.
+    """Apply new events or pending commands, and the events that follow from them.
 
-    What follows from an event comes right after it, before its neighbours: a second tool call of
-    one reply sees what the first has set.
+    The consequences of an event come directly after it: a second tool call of one reply sees what
+    the first has set.
     """
     state = state.copy()
     effects: list[Effect] = []
     events: list[Event] = []
     assemblies: dict[int, Assembly] = {}
-    queue: deque[FollowUp | PendingWrite] = deque(map(_from_outside, new))
+    queue: deque[FollowUp | PendingWrite | Incoming] = deque(map(_from_outside, new))
     queue += follow_ups(commands, state.seq, 0, effects)
     while queue and state.outcome is None:
-        it = queue.popleft()
+        next_ = queue.popleft()
         seq = state.seq + 1
-        if isinstance(it, PendingAssembly):
-            made = it.command
+        if isinstance(next_, PendingAssembly):
+            made = next_.command
             assembly = assemblies[seq] = assemble(workflow.views[made.agent], state, made.turn)
-            it = assembled(made, assembly, it.cause)
-        elif isinstance(it, PendingStart):
-            it = started(state, it)
-        elif isinstance(it, PendingWrite):
-            it = _judged(workflow, state, it.new, it.data)
-        event = Event(seq, now, it.actor, it.cause, it.turn, it.data)
+            next_ = assembled(made, assembly, next_.cause)
+        elif isinstance(next_, PendingStart):
+            next_ = started(state, next_)
+        elif isinstance(next_, PendingWrite):
+            next_ = _validate_again(workflow, state, next_.new, next_.data)
+        elif isinstance(next_, Incoming):
+            if not accepts(state, next_.data):
+                continue
+            next_ = NewEvent(*next_, turn=_turn_of(state, next_.data))
+        event = Event(seq, now, next_.actor, next_.cause, next_.turn, next_.data)
         following = advance(workflow.compiled, state, event)
         events.append(event)
         if following:
@@ -107,16 +121,25 @@ def decide(
     return Decision(events, state, effects, assemblies)
 
 
-def _from_outside(new: NewEvent) -> NewEvent | PendingWrite:
+def _turn_of(state: State, data: EventData) -> int:
+    """Return the turn of an event from outside: the one that asked, or 0."""
+    if isinstance(data, RequestAnswered | RequestExpired):
+        return state.requests[data.id].turn
+    return 0
+
+
+def _from_outside(new: NewEvent | Incoming) -> NewEvent | PendingWrite | Incoming:
     data = new.data
-    # What if: an edit asks no transition.
+    if isinstance(new, Incoming):
+        return new
+    # An edit of a fork ignores transitions.
     if isinstance(data, VariableSet) and data.writer != EDIT:
         return PendingWrite(new, data)
     return new
 
 
-def _judged(workflow: Workflow, state: State, new: NewEvent, data: VariableSet) -> NewEvent:
-    """Judge a value once more: another tool may have changed the variable since it was set."""
+def _validate_again(workflow: Workflow, state: State, new: NewEvent, data: VariableSet) -> NewEvent:
+    """Validate a value again: another tool may have changed the variable since it was set."""
     fault = value_error(workflow.compiled, state.values_of(new.turn), data.name, data.value)
     if fault is None:
         return new
@@ -126,7 +149,7 @@ def _judged(workflow: Workflow, state: State, new: NewEvent, data: VariableSet) 
 def follow_ups(
     commands: Iterable[Command], cause: int, turn: int, effects: list[Effect]
 ) -> list[FollowUp]:
-    """Return what is to be recorded after an event of a turn, in order; collect the effects."""
+    """Return the events to record after another, in order; collect the effects."""
     found: list[FollowUp] = []
     for command in commands:
         if isinstance(command, Record):
@@ -142,13 +165,13 @@ def follow_ups(
 
 
 def assembled(command: Assemble, assembly: Assembly, cause: int) -> NewEvent:
-    """Return the event that says what an agent is about to see."""
+    """Return the event that records the prompt of an agent."""
     data = ContextAssembled(command.agent, command.call, assembly.manifest, assembly.digest)
     return NewEvent(ENGINE, data, cause, command.turn)
 
 
 def started(state: State, due: PendingStart) -> NewEvent:
-    """Return the event that starts a turn, with the next number there is."""
+    """Return the event that starts a turn, with the next free number."""
     agent, fork, step, lane, attempt, undoes = due.command
     inputs: tuple[str, ...] = ()
     if step and state.board is not None:

@@ -3,13 +3,13 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from weft.context.user_code import user_code
 from weft.engine.commands import CallModel, CallTool, Fetch, WriteDocument
 from weft.engine.commands import Effect as Command
+from weft.engine.events import EventData, ModelFailed, ModelReplied, ToolFailed, ToolReturned
 from weft.engine.state import State
 from weft.errors import RunError
 from weft.findings import Json
@@ -19,36 +19,24 @@ NewEvents: TypeAlias = tuple[NewEvent, ...]
 
 
 class Effect(NamedTuple):
-    """Something to be done in the world: tools are named by their call."""
+    """An effect to perform; a tool is identified by its call."""
 
     name: str
     command: Command
     work: Coroutine[Any, Any, NewEvents]
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
-    """An effect that ended without a result and was not dropped; None: it was cancelled."""
+class Effects(dict[str, tuple[Effect, "asyncio.Task[None] | None"]]):
+    """The effects of one run in this process by name, with the tasks that perform them.
 
-    fault: Exception | None
-
-
-class Effects:
-    """The effects of one run that are under way in this process."""
+    One may have no task: the current task performs it after the inbox is empty.
+    """
 
     def __init__(self) -> None:
-        #: By name, with the tasks that perform them.
-        self._begun: dict[str, tuple[Effect, asyncio.Task[None]]] = {}
-        #: The one that is begun when everything has been taken in.
+        super().__init__()
         self._next: Effect | None = None
-        #: Of the tools that wait for a person, which of their questions it is, and its answer.
+        #: For tools that wait for a person: the number of the question, and its answer.
         self._asking: dict[str, tuple[int, asyncio.Future[Json]]] = {}
-
-    def __bool__(self) -> bool:
-        return self._next is not None or bool(self._begun)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._begun or (self._next is not None and self._next.name == name)
 
     @property
     def has_waiting_tools(self) -> bool:
@@ -58,45 +46,56 @@ class Effects:
     @property
     def all_wait(self) -> bool:
         """Whether every effect is a tool that waits for a person."""
-        return (
-            self._next is None and bool(self._begun) and self._begun.keys() <= self._asking.keys()
-        )
+        return bool(self) and self.keys() <= self._asking.keys()
+
+    @property
+    def seqs(self) -> list[int]:
+        """The events that began the effects under way."""
+        return [effect.command.seq for effect, task in self.values() if task is not None]
+
+    @property
+    def performed(self) -> set[str]:
+        """The effects under way, without tools that wait for a person."""
+        return self.keys() - self._asking.keys()
 
     def keep(self, effect: Effect) -> bool:
         """Assign an effect to the current task; return False if it already has one."""
         if self._next is not None:
             return False
         self._next = effect
+        self[effect.name] = effect, None
         return True
 
     def take(self) -> Effect | None:
-        """Return the effect that was kept, for the task that asks: it is to perform it now."""
+        """Return the effect that was assigned to the current task, which performs it now."""
         effect, self._next = self._next, None
         if effect is not None:
-            self.begun(effect, cast("asyncio.Task[None]", asyncio.current_task()))
+            self[effect.name] = effect, asyncio.current_task()
         return effect
 
-    def begun(self, effect: Effect, task: asyncio.Task[None]) -> None:
-        """Take note that a task performs an effect."""
-        self._begun[effect.name] = effect, task
+    async def perform(self, effect: Effect) -> NewEvents | RunError | None:
+        """Perform an effect and return its result; None if it was dropped meanwhile.
 
-    async def perform(self, effect: Effect) -> NewEvents | Broken | None:
-        """Perform an effect and return what result of it; None if it was dropped meanwhile."""
-        result: NewEvents | Broken
+        An error is reported to everything that waits for the run.
+        """
+        result: NewEvents | RunError
         try:
             with user_code:
                 result = await effect.work
-        except Exception as error:  # noqa: BLE001 - reported to everything that waits for the run
-            result = Broken(error)
+        except RunError as error:
+            result = error
+        except Exception as error:  # noqa: BLE001 - as above
+            result = RunError(f"an effect ended without a result: {error}")
+            result.__cause__ = error
         except asyncio.CancelledError:
-            if effect.name not in self._begun:
+            if effect.name not in self:
                 raise
-            result = Broken(None)
-        # No effect any more once its result is there: a run with nothing else to do may leave then.
-        return result if self._begun.pop(effect.name, None) else None
+            result = RunError("an effect ended without a result: cancelled")
+        # Removed as soon as its result is there: a run without other work may be released then.
+        return result if self.pop(effect.name, None) else None
 
     def answer(self, command: CallTool) -> bool:
-        """Give the newest answer to the tool that waits for it here; tell whether there is one."""
+        """Give the newest answer to the tool that waits here; return whether there is one."""
         _, waiting = self._asking.pop(command.id, (0, None))
         if waiting is None:
             return False
@@ -115,46 +114,49 @@ class Effects:
 
     async def drop(self) -> None:
         """Cancel every effect."""
-        effect, self._next = self._next, None
-        if effect is not None:
-            effect.work.close()
-        await self._drop(list(self._begun))
-
-    async def drop_answered_elsewhere(self, state: State) -> None:
-        """Cancel tools whose requests were answered in another process, which calls them again."""
-        if self._asking:
-            gone = [call for call, (number, _) in self._asking.items() if _has(state, call, number)]
-            await self._drop([call for call in gone if call in self._begun])
+        await self._drop(list(self))
 
     async def drop_unwanted(self, state: State) -> None:
-        """Break off what no turn waits for any more: another result first, or the time is over."""
-        kept = self._next
-        if kept is not None and not _is_wanted(kept.command, state):
-            self._next = None
-            kept.work.close()
-        gone = [
-            it for it, (effect, _) in self._begun.items() if not _is_wanted(effect.command, state)
-        ]
+        """Cancel the effects that no turn waits for any more."""
+        gone = [name for name, (effect, _) in self.items() if not is_wanted(effect.command, state)]
         if gone:
             await self._drop(gone)
 
     async def _drop(self, names: Iterable[str]) -> None:
-        dropped = [self._begun.pop(name) for name in names]
-        for _, task in dropped:
+        dropped = [self.pop(name) for name in names]
+        if self._next is not None and self._next.name not in self:
+            self._next = None
+        tasks = [task for _, task in dropped if task is not None]
+        for task in tasks:
             task.cancel()
-        if dropped:
-            await asyncio.gather(*(task for _, task in dropped), return_exceptions=True)
+        if tasks:
+            await asyncio.gather(*tasks, return_exceptions=True)
         for effect, _ in dropped:  # A task that is cancelled before its first step has not begun.
             effect.work.close()
 
 
-def _has(state: State, call: str, number: int) -> bool:
-    """Tell whether a call has the answer to a question of its, or is over."""
-    found = state.calls.get(call)
-    return found is None or len(found.answers) > number
+def marked_as_repeated(result: NewEvents, abandoned_by: str) -> NewEvents:
+    """Return the result of an effect that another worker has abandoned, with a note."""
+
+    def marked(data: EventData) -> EventData:
+        match data:
+            case ToolReturned() | ToolFailed():
+                return replace(data, abandoned_by=abandoned_by)
+            case ModelReplied() | ModelFailed():
+                return replace(data, retries=(*data.retries, repeated_text(abandoned_by)))
+            case _:
+                return data
+
+    return tuple(new._replace(data=marked(new.data)) for new in result)
 
 
-def _is_wanted(command: Command, state: State) -> bool:
+def repeated_text(abandoned_by: str) -> str:
+    """Return the note about a call that may have been performed twice."""
+    return f"worker {abandoned_by} left this call: it may have been performed twice"
+
+
+def is_wanted(command: Command, state: State) -> bool:
+    """Return whether a run still waits for the result of an effect."""
     match command:
         case CallTool(id=id_):
             return id_ in state.calls
@@ -173,28 +175,12 @@ def _is_at(state: State, turn: int, stage: str, seq: int) -> bool:
     return active is not None and active.stage == stage and active.seq == seq
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Delivery:
-    """Something to be done with a run, and who waits for it to be done."""
+    """A change to a run, and the future of the caller that waits for it."""
 
     work: Callable[[], Awaitable[Any]]
     done: asyncio.Future[Any] | None = None
-
-    async def perform(self) -> None:
-        """Do it, and resolve the future with the outcome."""
-        done = self.done
-        try:
-            result = await self.work()
-        except asyncio.CancelledError:
-            self.fail(RunError("the host was closed; look whether it was written"))
-            raise
-        except Exception as error:  # the future gets it
-            if done is None:
-                raise
-            self.fail(error)
-        else:
-            if done is not None and not done.done():
-                done.set_result(result)
 
     def fail(self, fault: Exception) -> None:
         """Resolve the future with an error."""
@@ -202,61 +188,66 @@ class Delivery:
             self.done.set_exception(fault)
 
 
-#: A delivery, the result of an effect, or an effect that ended without one.
-Item: TypeAlias = Delivery | NewEvents | Broken
-
-
-class Inbox:
-    """Results and deliveries, in the order they result."""
+class Inbox(deque[Delivery | NewEvents | RunError]):
+    """Deliveries, and results of effects or why there is none, in arrival order."""
 
     def __init__(self, write: Callable[[NewEvents], Awaitable[None]]) -> None:
+        super().__init__()
         self._write = write
-        self.items: deque[Item] = deque()
 
-    def put(self, item: Item) -> None:
-        """Let something wait to be taken in."""
-        self.items.append(item)
-
-    def take(self) -> Delivery:
-        """Return the first that waits, as something to be done."""
-        item = self.items.popleft()
-        if isinstance(item, Delivery):
-            return item
-        if isinstance(item, Broken):
-            return Delivery(partial(_raise, item.fault))
-        return Delivery(partial(self._write, item))
+    async def process_next(self) -> None:
+        """Write the first result, or make the first change and resolve its future."""
+        item = self.popleft()
+        if isinstance(item, RunError):
+            raise item
+        if isinstance(item, tuple):
+            await self._write(item)
+            return
+        try:
+            made = await item.work()
+        except asyncio.CancelledError:
+            item.fail(
+                RunError(
+                    "the host was closed before the write was confirmed; read the run to see "
+                    "whether it was stored"
+                )
+            )
+            raise
+        except Exception as error:  # The future gets the error.
+            if item.done is None:
+                raise
+            item.fail(error)
+        else:
+            if item.done is not None and not item.done.done():
+                item.done.set_result(made)
 
     @property
     def results(self) -> list[NewEvents]:
-        """The results that wait."""
-        return [it for it in self.items if isinstance(it, tuple)]
+        """The results that are not processed yet."""
+        return [item for item in self if isinstance(item, tuple)]
 
     def fail_waiters(self, fault: Exception) -> None:
-        """Take nothing in any more, and tell everybody who waits for it."""
-        while self.items:
-            self.take().fail(fault)
+        """Accept no more entries, and fail those that wait."""
+        while self:
+            item = self.popleft()
+            if isinstance(item, Delivery):
+                item.fail(fault)
 
 
-async def _raise(fault: Exception | None) -> None:
-    if isinstance(fault, RunError):
-        raise fault
-    raise RunError(f"an effect ended without a result: {fault or 'cancelled'}") from fault
-
-
-#: Few enough that a round is over soon, and many enough that what they write shares a transaction.
+#: Few enough that a round is short, and many enough that their writes share a transaction.
 AT_ONCE: Final = 64
 
 
 class Pace:
-    """Lets a few runs go on in each round of the event loop, in the order they result.
+    """Lets a few runs continue in each round of the event loop, in the order they ask.
 
-    A round does one thing for everybody. If a thousand replies come together and all may go on,
-    the first request is not sent before the last run has decided; if a few may, the models of the
-    first are at work while the others decide.
+    If a thousand replies arrive together and all runs continued in one round, the first request
+    would be sent after the last run has decided. With a few per round, the models of the first
+    runs work while the others decide.
     """
 
     def __init__(self) -> None:
-        #: How many have gone on in this round; while there are any, the next round is announced.
+        #: How many have continued in this round; while there are any, the next round is scheduled.
         self._gone = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
@@ -287,20 +278,20 @@ MOST_HELD: Final = 500
 
 
 @dataclass
-class Holding:
-    """The runs of a host that are held; more than the most are let go at once."""
+class HeldRuns:
+    """The idle runs that a host keeps in memory; those beyond the limit are released at once."""
 
     seconds: float = HOLD_SECONDS
     most: int = MOST_HELD
     _held: int = 0
 
     def begin(self, let_go: Callable[[], None]) -> asyncio.TimerHandle:
-        """Hold one more run, and have it let go when its time is over."""
+        """Keep one more run, and release it when its time is over."""
         self._held += 1
         seconds = self.seconds if self._held <= self.most else 0
         return asyncio.get_running_loop().call_later(seconds, let_go)
 
     def end(self, timer: asyncio.TimerHandle) -> None:
-        """Hold a run no longer: something is to be done for it, or it was let go."""
+        """Keep a run no longer: it has work, or it was released."""
         self._held -= 1
         timer.cancel()

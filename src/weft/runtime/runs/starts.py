@@ -1,7 +1,7 @@
 """Starting runs: the first events of a run, and forks of earlier runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import cast
 
@@ -12,6 +12,7 @@ from weft.engine.events import (
     ContextAssembled,
     ContextFetched,
     Event,
+    HandedOff,
     RequestAnswered,
     RunForked,
     RunStarted,
@@ -27,7 +28,6 @@ from weft.errors import ExpressionError, UsageError
 from weft.findings import Json
 from weft.ports.scope import Scope
 from weft.runtime.runs.decision import NewEvent, decide
-from weft.runtime.runs.writer import Batches
 from weft.runtime.variables.json_values import plain_json
 from weft.runtime.variables.values import open_value
 from weft.runtime.workflow import Workflow
@@ -38,22 +38,23 @@ from weft.spec.types import Ref
 
 
 def require_way(workflow: Workflow, message: str | None) -> None:
-    """Raise UsageError if a workflow begins otherwise than a conversation does."""
+    """Raise UsageError if a workflow cannot begin with this input: it is a board or a flow."""
     name = workflow.name
     if workflow.compiled.board is not None:
         raise UsageError(
             f"{name} is a board: it begins with an artifact",
-            hint=f"publish one with weft board publish {name} TYPE key=value",
+            hint=f"publish one: weft board publish {name} TYPE key=value, or "
+            f"POST /api/boards/{name}/artifacts",
         )
     if workflow.compiled.flow is not None and message is not None:
         raise UsageError(
             f"{name} is a flow: it begins with values, not with a message",
-            hint=f"give them: weft run {name} --set NAME=VALUE",
+            hint=f"give them: weft run {name} --set NAME=VALUE, or `values` over HTTP",
         )
 
 
 def start_input(workflow: Workflow, given: Mapping[str, Json] | None) -> dict[str, Json] | None:
-    """Return what a run begins with as it is written down; raises UsageError if it does not fit.
+    """Return the first event of a run; raises UsageError if the input is not valid.
 
     A form must fit its model, a document the condition that starts the workflow.
     """
@@ -63,10 +64,10 @@ def start_input(workflow: Workflow, given: Mapping[str, Json] | None) -> dict[st
             return None
         raise UsageError(
             f"{workflow.name} is started by {start.type}, with which nothing comes",
-            hint="leave the input out; give values of variables with --set NAME=VALUE",
+            hint="leave the input out; give values of variables instead",
         )
     if given is None and (isinstance(start, DatabaseStart) or _form(start)):
-        raise UsageError(f"{workflow.name} needs {_wanted(workflow)}", hint=_hint(workflow))
+        raise UsageError(f"{workflow.name} needs {_input_name(workflow)}", hint=_hint(workflow))
     try:
         values = cast("dict[str, Json]", plain_json(dict(given or {})))
     except ValueError as error:
@@ -78,7 +79,7 @@ def start_input(workflow: Workflow, given: Mapping[str, Json] | None) -> dict[st
 
 
 def values_of_input(workflow: Workflow, values: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the fields that are called like derived variables: these begin with them."""
+    """Return the fields of the input that have the name of a derived variable."""
     variables = workflow.compiled.variables
     return {
         name: value
@@ -104,7 +105,7 @@ def _form(start: FormStart | WebhookStart | DatabaseStart) -> str | None:
     return start.form if isinstance(start, FormStart) else None
 
 
-def _wanted(workflow: Workflow) -> str:
+def _input_name(workflow: Workflow) -> str:
     start = workflow.spec.orchestrator.trigger
     if isinstance(start, DatabaseStart):
         return f"a document of {start.collection} that fits {start.condition}"
@@ -113,7 +114,8 @@ def _wanted(workflow: Workflow) -> str:
 
 
 def _hint(workflow: Workflow) -> str:
-    return f"give {_wanted(workflow)}: weft run {workflow.name} --input FILE, or --input NAME=VALUE"
+    needed, name = _input_name(workflow), workflow.name
+    return f"give {needed}: weft run {name} --input FILE, or `input` over HTTP"
 
 
 def first_events(
@@ -126,7 +128,7 @@ def first_events(
     given: tuple[str, ...],
     brought: dict[str, Json] | None,
 ) -> tuple[NewEvent, ...]:
-    """Return what begins a run; the first message answers the question it begins with."""
+    """Return the first events of a run; the first message answers its first request."""
     user = scope.user or ""
     begun = RunStarted(
         workflow.name,
@@ -147,10 +149,12 @@ def first_events(
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """What a fork does differently from the run it comes from."""
+    """The differences of a fork from its parent run."""
 
     values: Mapping[str, Json]
     model: str | None = None
+    #: What the user says instead of the message that began the turn.
+    message: str | None = None
 
 
 def fork(  # noqa: PLR0913 - all by name
@@ -163,35 +167,42 @@ def fork(  # noqa: PLR0913 - all by name
     edits: Edits,
     user: str,
     now: int,
-    batches: Batches,
+    batch_id: str,
+    held: bool,
 ) -> tuple[Batch, State]:
-    """Return what is to be written for a run that goes on where a turn of another had begun.
+    """Return the first batch of a run that continues from the start of a turn of another run.
 
-    The turn itself is taken anew: the agent sees the edited values. A fork of a fork is asked of
-    the same model as that, unless the edits name another.
+    The turn itself is repeated: the agent sees the edited values. A fork of a fork uses the same
+    model, unless the edits name another. With another message, the run continues from there.
     """
-    kept = events[: _beginning(events, parent, turn)]
+    begun, said = _beginning(events, parent, turn), ()
+    if edits.message is not None:
+        begun, *said = _said(events, turn, edits.message)
+    kept = events[:begun]
     before = fold(workflow.compiled, child, kept)
     model = edits.model or _model(events)
     drafts = [NewEvent(f"user:{user}", RunForked(parent, kept[-1].seq, model))]
     for name, value in edits.values.items():
         edited = _edited(workflow.compiled, name, value)
         drafts.append(NewEvent(f"user:{user}", VariableSet(name, edited, EDIT), kept[-1].seq + 1))
-    drafts += (NewEvent(f"user:{user}", it, fork) for fork, it in _deadlines(workflow, before, now))
+    drafts += said
+    drafts += (
+        NewEvent(f"user:{user}", timer, fork) for fork, timer in _deadlines(workflow, before, now)
+    )
     decision = decide(workflow, before, drafts, now)
     written = batch(
         State(child),
         decision.state,
         [*kept, *decision.events],
-        id=batches.new_id(),
-        owner=batches.owner,
+        id=batch_id,
         package=workflow.package,
+        held=held,
     )
     return written, decision.state
 
 
 def _deadlines(workflow: Workflow, state: State, now: int) -> Iterator[tuple[int, TimerSet]]:
-    """Give groups that begin anew, and timers of the run, the whole of their time."""
+    """Restart the deadlines of groups that begin again and the timers of the run."""
     for fork, group in state.groups.items():
         seconds = workflow.compiled.groups[group.name].deadline
         if seconds is not None:
@@ -205,9 +216,9 @@ def _deadlines(workflow: Workflow, state: State, now: int) -> Iterator[tuple[int
 
 
 def _steps(workflow: Workflow, state: State) -> Iterator[tuple[int, str, float]]:
-    """Yield the steps of a flow that are begun anew and have a deadline: event, timer, seconds."""
+    """Yield the steps of a flow that are begun again and have a deadline: event, timer, seconds."""
     plan = workflow.compiled.flow
-    lanes = {it.key: it for it in state.flow.lanes.values()} if state.flow is not None else {}
+    lanes = {lane.key: lane for lane in state.flow.lanes.values()} if state.flow is not None else {}
     for active in state.active.values():
         lane = lanes.get(active.flow.lane) if active.flow is not None else None
         if plan is not None and lane is not None and lane.deadline:
@@ -223,13 +234,13 @@ def _model(events: Sequence[Event]) -> str | None:
 
 
 def _beginning(events: Sequence[Event], run: str, turn: int) -> int:
-    """Return how many events there are up to the beginning of a turn, with edits made there."""
+    """Return the number of events before a turn, after which the edits apply."""
     turns = 0
     for number, event in enumerate(events, start=1):
         if isinstance(event.data, TurnStarted):
             turns = event.turn
             if turns == turn:
-                # A member of a group begins anew with all of the group: they are side by side.
+                # A member of a group begins again with its whole group: they run in parallel.
                 first = event.data.fork or _fetched(events, number, turn)
                 return first + sum(1 for _ in takewhile(_is_edit, events[first:]))
     raise UsageError(
@@ -238,10 +249,24 @@ def _beginning(events: Sequence[Event], run: str, turn: int) -> int:
     )
 
 
-def _fetched(events: Sequence[Event], begun: int, turn: int) -> int:
-    """Return how many events there are with what a turn has read from outside at its beginning.
+def _said(events: Sequence[Event], turn: int, text: str) -> tuple[int, NewEvent]:
+    """Return another message in place of the one that began a turn, and how many events precede."""
+    started = (event for event in events if isinstance(event.data, TurnStarted))
+    event = next(event for event in started if event.turn == turn)
+    while isinstance(event.data, TurnStarted | HandedOff):  # A rule may choose who answers it.
+        event = events[event.cause - 1]
+    if not isinstance(event.data, RequestAnswered):
+        raise UsageError(
+            f"turn {turn} was not begun by a message", hint="fork at a turn that follows a message"
+        )
+    said = replace(event.data, value=text, message_id=None)
+    return event.seq - 1, NewEvent(event.actor, said)
 
-    It is not read again: a store that has changed would make it another turn, and undo edits.
+
+def _fetched(events: Sequence[Event], begun: int, turn: int) -> int:
+    """Return the number of events including the values that the turn has read from outside.
+
+    They are not read again: a store that has changed would give another turn and undo edits.
     """
     for number, event in enumerate(events[begun:], start=begun + 1):
         if event.turn == turn and isinstance(event.data, ContextAssembled):

@@ -2,108 +2,184 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import count
 from typing import Final
 
 from weft.check.values import without_secrets
-from weft.engine.commands import Command
 from weft.engine.events import Event, Joined, RunStarted, VariableSet
+from weft.engine.incoming import due_events
 from weft.engine.reduce import advance, is_expected, pending
-from weft.engine.rows import Batch, RunRow, batch
+from weft.engine.rows import Batch, Mail, RunRow, batch
+from weft.engine.snapshot import take_snapshot
 from weft.engine.state import State
 from weft.engine.variables.conditions import same
-from weft.errors import StoreConflict, StoreError, UsageError
+from weft.errors import RunOwned, StoreConflict, StoreError, UnreadMail, UsageError
 from weft.findings import Json
 from weft.ports.clock import Clock
-from weft.ports.dispatcher import RunKey
-from weft.ports.journal import Journal
 from weft.ports.scope import Scope
-from weft.runtime.runs.decision import CallCheck, Decision, NewEvent, decide
+from weft.ports.store import RunKey, Store
+from weft.runtime.runs.decision import CallCheck, Decision, Incoming, NewEvent, decide
+from weft.runtime.runs.outgoing import Webhooks, with_outgoing
+from weft.runtime.runs.ownership import Ownership
 from weft.runtime.variables.json_values import MASK
 from weft.runtime.workflow import Workflow
 from weft.spec.variables import Variable
 
-#: How often a step is decided anew because another process has written in between.
+_store_log: Final = logging.getLogger("weft.runtime")
+
+#: How often a decision is repeated because mail arrived or another process has written.
 MAX_CONFLICTS: Final = 10
 
-#: Milliseconds before a write that failed is tried again, and again.
+#: Milliseconds before each retry of a write that failed.
 PAUSES: Final = (100, 400, 1600)
 
+#: How much mail is read at once.
+MAIL_PAGE: Final = 100
 
-class Batches:
-    """The names of the batches that one process writes, and its own name as the owner of runs."""
-
-    def __init__(self, owner: str) -> None:
-        self.owner: Final = owner
-        self._numbers = count(1)
-
-    def new_id(self) -> str:
-        """Return a name that no other batch has."""
-        return f"{self.owner}.{next(self._numbers)}"
+#: How many events a run may have after its last snapshot.
+SNAPSHOT_EVENTS: Final = 200
 
 
 class RunWriter:
-    """The state of a run as this process knows it, and the one way to change it."""
+    """The state of a run in this process, and the only way to change it."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its ports, all by name
         self,
         *,
         scope: Scope,
         workflow: Workflow,
         state: State,
-        journal: Journal,
+        store: Store,
         clock: Clock,
-        batches: Batches,
-        owner: str | None = None,
+        ownership: Ownership,
+        webhooks: Webhooks,
+        start: NewEvent | None = None,
+        snapshot: int = 0,
         works: bool = True,
     ) -> None:
-        """Write to a run: as its owner, unless it is named who is.
+        """`start` is the first event of a run that was begun by mail.
 
-        A worker becomes the owner of a run when there is work to do for it here.
+        Without `works`, the effects of the run are left to another process.
         """
         #: The tenant and the run.
         self.key: Final[RunKey] = (scope.app, state.run)
         self.scope = scope
         self.workflow = workflow
         self.state = state
+        self.start = start
         #: The summary of the run as this process wrote it last.
         self.row: RunRow | None = None
-        self._journal = journal
+        #: The owner under which this process holds the run in the store; empty if it does not.
+        self.held_by = ""
+        #: Whether the run has unread mail.
+        self.has_mail = False
+        self._store = store
         self._clock = clock
-        self._batches = batches
-        self._owner = batches.owner if owner is None else owner
+        self._ownership = ownership
+        self._webhooks = webhooks
         self._works = works
+        #: What was written, in order, until the owner of this writer has followed it.
+        self.decisions: list[Decision] = []
+        #: After which event a snapshot is to be saved.
+        self.snapshot_at = snapshot + SNAPSHOT_EVENTS
 
     async def write(
-        self, new: tuple[NewEvent, ...], check: CallCheck | None = None
-    ) -> Decision | None:
-        """Write events if they are wanted, as things stand then; None if they are not.
+        self, new: tuple[NewEvent, ...], check: CallCheck | None = None, *, busy: bool = False
+    ) -> None:
+        """Write events if the run accepts them, and before them the unread mail.
 
-        Raises UsageError if the check does not allow them.
+        With `busy` or effects that follow, this process holds the run afterwards. Raises UsageError
+        if the check does not allow the events, and RunOwned if another process holds the run.
         """
         compiled, last = self.workflow.compiled, new[-1]
+        is_direct = check is not None
         check = check or partial(is_expected, compiled, turn=last.turn, data=last.data)
-        return await self._write(lambda: (new, ()), check)
+        for _ in range(MAX_CONFLICTS):
+            if not await self._allows(check):
+                return
+            decision = decide(self.workflow, self.state, new, self._clock.now())
+            try:
+                await self._append(decision, busy=busy, direct=is_direct)
+            except UnreadMail:
+                await self.take_mail(busy=True)
+                busy = True  # Effects that the mail asks for have not begun yet.
+            except StoreConflict as error:
+                # A run that exists already is another one, perhaps of another user.
+                if isinstance(error, RunOwned) or not self.state.seq:
+                    raise
+                await self.catch_up()
+            else:
+                return
+        raise self._disturbed()
 
-    async def continue_run(self) -> Decision | None:
-        """Return what is still to be done for the run, after writing what that takes."""
-        await self.catch_up()
-        self._own()
-        return await self._write(
-            lambda: ((), tuple(pending(self.workflow.compiled, self.state))), lambda _: True
-        )
+    async def take_mail(self, *, busy: bool = False) -> None:
+        """Write the unread mail and the events that are due."""
+        conflicts, limit = 0, MAIL_PAGE
+        while conflicts < MAX_CONFLICTS:
+            mail = await self._store.pending(*self.key, limit=limit)
+            now = self._clock.now()
+            incoming: list[NewEvent | Incoming] = []
+            if not self.state.seq and self.start is not None:
+                incoming.append(self.start)
+            incoming += (Incoming(each.actor, each.data) for each in mail)
+            incoming += (Incoming("clock", due.data) for due in due_events(self.state, now))
+            decision = decide(self.workflow, self.state, incoming, now)
+            if not mail and not decision.events:
+                self.has_mail = False
+                return
+            try:
+                await self._append(decision, taken=mail, busy=busy)
+            except RunOwned:
+                raise
+            except UnreadMail:  # The run ends: no mail may be left.
+                limit *= 10
+            except StoreConflict:
+                conflicts += 1
+                await self.catch_up()
+            else:
+                busy = busy or bool(decision.effects)  # They have not begun yet.
+                if not self.has_mail:
+                    return
+        raise self._disturbed()
+
+    async def continue_run(self) -> Decision:
+        """Write the pending commands of the run; return the decision with its effects."""
+        while True:
+            commands = tuple(pending(self.workflow.compiled, self.state))
+            decision = decide(self.workflow, self.state, (), self._clock.now(), commands)
+            try:
+                if decision.events:
+                    await self._append(decision, busy=bool(decision.effects))
+                    self.decisions.pop()
+            except UnreadMail:  # The run would end.
+                await self.take_mail(busy=True)
+                continue
+            return decision
+
+    async def let_go(self) -> None:
+        """Release the run, unless it has unread mail: then this process still owns it."""
+        try:
+            await self._append(Decision([], self.state, [], {}), busy=False)
+        except UnreadMail:
+            raise
+        except StoreConflict:  # It was free already: another process has written since.
+            self.held_by = ""
+            await self.catch_up()
+
+    async def keep(self) -> None:
+        """Note in the store that this process works on the run."""
+        await self._append(Decision([], self.state, [], {}), busy=True, is_needed=True)
 
     async def begin(self, written: Batch, state: State) -> None:
-        """Write the events that have led to where the run stands."""
-        if not await self._append(written):
-            raise StoreConflict(f"run {written.run} was begun before")
+        """Write the first events of the run."""
+        await self._write(written)
         self.state, self.row = state, written.row
 
     async def catch_up(self) -> bool:
-        """Take in what another process has written; tell whether there was anything."""
-        news = await self._journal.read(self.scope, self.state.run, after=self.state.seq)
+        """Read the events of another process; return whether there were any."""
+        news = await self._store.read(self.scope, self.state.run, after=self.state.seq)
         if not news:
             return False
         state = self.state.copy()
@@ -112,99 +188,138 @@ class RunWriter:
         self.state, self.row = state, None
         return True
 
-    async def _write(
-        self,
-        wanted: Callable[[], tuple[Iterable[NewEvent], Iterable[Command]]],
-        check: CallCheck,
-    ) -> Decision | None:
-        conflicts = 0
-        while await self._allows(check):
-            new, commands = wanted()
-            now = self._clock.now()
-            decision = decide(self.workflow, self.state, new, now, commands)
-            if not decision.events or await self._append(self._batch(decision)):
-                declared = self.workflow.compiled.variables
-                log_changes(declared, self.state, decision.state, decision.events)
-                self.state = decision.state
-                return decision
-            conflicts += 1
-            # What is there before a run has begun is another run, perhaps of another user.
-            if conflicts > MAX_CONFLICTS or not self.state.seq:
-                raise StoreConflict(f"run {self.state.run} is written by another process")
-            await self.catch_up()
-        return None
+    async def last_owner(self) -> str:
+        """Return the worker that wrote the run last; empty if none has yet."""
+        row = await self._store.run(self.scope, self.state.run)
+        return "" if row is None else row.batch.rpartition(".")[0]
+
+    async def save_snapshot(self) -> None:
+        """Save the state, so that it need not be computed from all events."""
+        state = self.state
+        self.snapshot_at = state.seq + SNAPSHOT_EVENTS
+        if state.status == "ended":
+            return
+        try:
+            await self._store.save_snapshot(*self.key, take_snapshot(state))
+        except StoreError as error:  # It is a cache: the events are there.
+            _store_log.warning("no snapshot of run %s was saved: %s", state.run, error)
 
     async def _allows(self, check: CallCheck) -> bool:
         try:
             return check(self.state)
         except UsageError:
             # Another process may have written what would allow it.
-            if not self.state.seq or not await self.catch_up():
+            if not self.state.seq or self.held_by or not await self.catch_up():
                 raise
             return check(self.state)
 
-    def _own(self) -> None:
-        if self._works:
-            self._owner = self._batches.owner
-
-    def _batch(self, decision: Decision) -> Batch:
-        if decision.effects:
-            self._own()
-        return batch(
+    async def _append(
+        self,
+        decision: Decision,
+        *,
+        busy: bool,
+        taken: Sequence[Mail] = (),
+        direct: bool = False,
+        is_needed: bool = False,
+    ) -> None:
+        """Append a batch and take over its state. Raises StoreConflict if it is refused."""
+        lets_go = bool(self.held_by) and not busy
+        if not (decision.events or taken or lets_go or is_needed):
+            return
+        written = batch(
             self.state,
             decision.state,
             decision.events,
-            id=self._batches.new_id(),
-            owner=self._owner,
+            # Of a worker, it names its owner.
+            id=self._ownership.new_batch() if self._works else self._clock.new_id(),
+            at=None if decision.events else self._changed_at,
             package=None if self.state.seq else self.workflow.package,
+            taken=taken,
+            held=self._works and (busy or bool(decision.effects)),
+            direct=direct,
         )
+        await self._write(written)
+        if _log.isEnabledFor(logging.DEBUG):
+            declared = self.workflow.compiled.variables
+            log_changes(declared, self.state, decision.state, decision.events)
+        self.state, self.row = decision.state, written.row
+        self.decisions.append(decision)
 
-    async def _append(self, written: Batch) -> bool:
-        """Append a batch; False if another process has written. What is uncertain is looked up."""
-        uncertain = False
-        for pause in (*PAUSES, None):
+    @property
+    def _changed_at(self) -> int:
+        return self._clock.now() if self.row is None else self.row.changed_at
+
+    async def _write(self, written: Batch) -> None:
+        """Append a batch, and note whether the run has mail and whether this process holds it.
+
+        If the outcome is uncertain, it is written again, which has no second effect.
+        """
+        if written.held:  # Before it is written: from then on the owner must be alive.
+            self._ownership.begin()
+        owner, is_certain, pauses = self._ownership.owner, True, iter(PAUSES)
+        while True:
             try:
-                await self._journal.append(written)
-            except StoreConflict:
-                if not (uncertain and await self._is_written(written)):
-                    return False
+                if time.monotonic() >= self._webhooks.outdated_at:
+                    await self._webhooks.keep_current()
+                webhooks = self._webhooks.by_app.get(self.scope.app)
+                sent = with_outgoing(written, webhooks) if webhooks else written
+                self.has_mail = await self._store.append(sent, owner=owner)
+                break
+            except StoreConflict as error:
+                if not is_certain and await self._is_written(written):
+                    self.has_mail = False
+                    break
+                if not isinstance(error, RunOwned) or owner == await self._ownership.current():
+                    raise
+                owner, is_certain = self._ownership.owner, False  # It has a new id meanwhile.
             except StoreError as error:
+                pause = next(pauses, None)
                 if not error.retryable or pause is None:
                     raise
-                uncertain = uncertain or error.uncertain
+                is_certain = is_certain and not error.uncertain
                 await self._clock.sleep_until(self._clock.now() + pause)
-                continue
-            self.row = written.row
-            return True
-        raise AssertionError("the last attempt returns or raises")
+        self.held_by = ""
+        if written.held or self.has_mail:
+            if not written.held:
+                self._ownership.begin()
+            is_same = is_certain and owner == self._ownership.owner
+            self.held_by = owner if is_same else await self._find_holder()
+
+    async def _find_holder(self) -> str:
+        """Ask the store whether this process holds the run: another may have taken it over.
+
+        Returns the id of this process, or nothing.
+        """
+        while True:
+            owner = await self._ownership.current()
+            row = await self._store.run(self.scope, self.state.run)
+            if owner == await self._ownership.current():  # Else the store may mean either id.
+                return owner if row is not None and row.owner == owner else ""
 
     async def _is_written(self, written: Batch) -> bool:
-        """Tell whether a batch whose acknowledgement was lost is there."""
-        row = await self._journal.run(self.scope, written.run)
-        if row is None or row.batch == written.id:
-            return row is not None
-        # Another process may have written after it.
-        there = await self._journal.read(
+        """Return whether a batch was written whose acknowledgement was lost."""
+        there = await self._store.read(
             self.scope, written.run, after=written.expected, limit=len(written.events)
         )
-        return there == list(written.events)
+        return bool(there) and there == list(written.events)
+
+    def _disturbed(self) -> StoreConflict:
+        return StoreConflict(f"run {self.state.run} is written by another process")
 
 
 _log: Final = logging.getLogger("weft.context")
 
-#: How many characters of a value are told.
+#: How many characters of a value are shown.
 _MOST: Final = 300
 
 
 def log_changes(
     variables: Mapping[str, Variable], before: State, after: State, events: Sequence[Event]
 ) -> None:
-    """Log what events that were written have changed, with what it was before."""
-    if not _log.isEnabledFor(logging.DEBUG):
-        return
+    """Log the variables that written events have changed, with their old values."""
     for name, old, new, writer, event in _changes(before, after, events):
         secret = name in variables and variables[name].secret
-        told = [MASK if secret else _told(name, it) for it in (old, new)]
+        told = [MASK if secret else _value_text(name, value) for value in (old, new)]
         where = f"run {after.run}, event {event.seq}" + (f", turn {event.turn}" * bool(event.turn))
         _log.debug("%s: %s -> %s (%s; %s)", name, *told, writer, where)
 
@@ -226,7 +341,7 @@ def _changes(
                         yield name, None, value, "start", event
                 values |= given
             case Joined(name=group):
-                # What its members have set for themselves counts for all from here on.
+                # The values of its members are merged here.
                 for name, value in after.variables.items():
                     if not same(values.get(name), value) and not _is_set_later(name, event, events):
                         yield name, values.get(name), value, f"group {group}", event
@@ -235,13 +350,13 @@ def _changes(
 
 
 def _is_set_later(name: str, joined: Event, events: Sequence[Event]) -> bool:
-    """Tell whether an event after a group has joined sets a variable: that is told there."""
+    """Return whether an event sets a variable after a group has joined, which reports it itself."""
     return any(
         isinstance(event.data, VariableSet) and event.data.name == name and event.seq > joined.seq
         for event in events
     )
 
 
-def _told(name: str, value: Json) -> str:
+def _value_text(name: str, value: Json) -> str:
     text = json.dumps(without_secrets(name, value, MASK), ensure_ascii=False)
     return text if len(text) <= _MOST else f"{text[:_MOST]}..."

@@ -3,42 +3,49 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from itertools import count
 from typing import Final, cast
 
+from pydantic_core import from_json
+
+from weft.context.user_code import user_code
 from weft.engine.commands import CallTool
 from weft.engine.events import (
     ContextFetched,
     EventData,
     ModelConsulted,
+    RequestOpened,
     SurfaceShown,
     ToolFailed,
     ToolReturned,
 )
 from weft.engine.events.kinds import BOARD_HOOKS, STEP_HOOKS, FailureKind
-from weft.engine.turn.calls import Offered, offered_tools
+from weft.engine.turn.calls import Offered, held_reply, offered_tools
 from weft.errors import Ask, ModelError, PortError, Refuse, RetryModel, ToolError, UsageError
 from weft.findings import Json
-from weft.ports.external import ExternalPorts
+from weft.ports.external import ExternalPorts, ServiceRequest
+from weft.ports.live import ToolProgress
 from weft.ports.model import ModelReply, OutputSchema
 from weft.ports.tools import Call
+from weft.ports.vault import Vault
 from weft.runtime.board.calls import call_engine
 from weft.runtime.flow.calls import call_step, exception_of, step_call
 from weft.runtime.models import question_of, tool_messages
 from weft.runtime.runs.decision import NewEvent
-from weft.runtime.runs.live_stream import ToolProgress
 from weft.runtime.tools.code_call import CodeCall, CodePorts
 from weft.runtime.tools.context_variables import Context
-from weft.runtime.tools.forms import approval_form
+from weft.runtime.tools.forms import SERVICE, approval_form
 from weft.runtime.tools.hooks import HookInput
 from weft.runtime.tools.questions import CallingRun, Questions
 from weft.runtime.variables.fetching import reach, read_variable, without_secrets
 from weft.runtime.variables.json_values import masked, plain_json
-from weft.runtime.variables.values import SecretAnswers
+from weft.runtime.variables.sources import service_request
+from weft.spec.variables import ExternalSource, is_call
 
 _log: Final = logging.getLogger("weft.runtime")
 
-#: Asks the model of an agent something beside the conversation.
+#: Asks the model of an agent outside of the conversation.
 Consult = Callable[[CallingRun, CallTool, str, OutputSchema | None], Awaitable[ModelReply]]
 
 
@@ -49,18 +56,20 @@ class ToolCaller:
     ports: CodePorts
     outside: ExternalPorts
     consult: Consult
-    #: Returns the values of a workflow's secrets, as they are now.
+    #: Returns the current values of a workflow's secrets.
     secrets_of: Callable[[CallingRun], Awaitable[Mapping[str, Json]]]
     tell: Callable[[CallingRun, ToolProgress], None]
-    secret_answers: SecretAnswers
+    vault: Vault
 
     async def call(self, run: CallingRun, command: CallTool, key: str) -> tuple[NewEvent, ...]:
-        """Call a tool; return its result, and all that it has set, as events."""
+        """Call a tool; return its result and the variables it has set, as events."""
         try:
             secrets = await self.secrets_of(run)
-        except (UsageError, PortError) as error:  # It was there when the run began.
+        except (UsageError, PortError) as error:  # It was set when the run started.
             return _events(command, ToolFailed(command.id, str(error)))
-        return await _ToolRun(self, run, command, key, dict(secrets)).events()
+        call = _ToolRun(self, run, command, key, dict(secrets))
+        await call.restore_answers()
+        return await call.events()
 
 
 class _ToolRun:
@@ -78,7 +87,7 @@ class _ToolRun:
         self._run = run
         self._command = command
         self._key = key
-        #: Masked in everything that is written; secrets that are read or typed later are added.
+        #: Masked in everything that is recorded; secrets that are read or typed later are added.
         self._secrets = secrets
         self._context = Context(
             run.workflow.compiled,
@@ -96,11 +105,11 @@ class _ToolRun:
             command,
             caller.ports.clock,
             secrets,
-            typed=caller.secret_answers,
+            vault=caller.vault,
             on_answer=self._context.catch_up,
         )
         self._last_progress: tuple[float, str] | None = None
-        #: What was read again in the course of the call, and why some of it could not be.
+        #: Variables that the call has read again, and the errors of those reads.
         self._found: dict[str, Json] = {}
         self._faults: dict[str, str] = {}
         open_call = run.state.calls.get(command.id)
@@ -108,26 +117,34 @@ class _ToolRun:
         self._is_auto = open_call is not None and open_call.auto
         self._shown_before = open_call.surfaces if open_call else 0
         self._surfaces = count()
+        self._service_calls = count()
+
+    async def restore_answers(self) -> None:
+        """Read the secret answers that the call has had before."""
+        if self._command.answers:
+            await self._questions.restore()
 
     async def events(self) -> tuple[NewEvent, ...]:
         """Perform the call and return its events."""
-        command, run = self._command, self._run
         result = await self._result()
         written = self._context.finish()
         if isinstance(result, ToolReturned) and self._last_progress is not None:
             result = ToolReturned(result.id, result.value, self._last_progress)
         if isinstance(result, ToolReturned | ToolFailed):
-            answers = f"{run.state.run}:{command.seq}:"
-            self._caller.secret_answers.forget(run.scope.app, answers)
+            await self._questions.forget()
         counting: list[EventData] = list(written) if _counts(result) else []
         if self._found or self._faults:
             counting.append(ContextFetched(self._found, self._faults))
-        return _events(command, *without_secrets(counting, self._secrets), result)
+        if isinstance(result, RequestOpened):
+            counting += held_reply(self._run.state, self._command.turn)
+        return _events(self._command, *without_secrets(counting, self._secrets), result)
 
     async def _result(self) -> EventData:
         command = self._command
         try:
-            return ToolReturned(command.id, masked(await self._value(), self._secrets))
+            with user_code:
+                value = await self._value()
+            return ToolReturned(command.id, masked(value, self._secrets))
         except Ask as signal:
             return self._question(signal)
         except Refuse as refusal:
@@ -149,6 +166,7 @@ class _ToolRun:
         call = Call(
             command.tool,
             key=self._key,
+            app=run.scope.app,
             arguments=command.arguments,
             from_reply=self._is_auto,
             variables=self._context,
@@ -168,10 +186,9 @@ class _ToolRun:
         return hook.changes(returned)
 
     def _code_call(self, call: Call) -> CodeCall:
-        run = self._run
-        return CodeCall(
-            self._caller.ports, run.workflow, run.state, call, self._command.turn, self._context
-        )
+        run, state = self._run, self._run.state
+        active = state.active[self._command.turn]
+        return CodeCall(self._caller.ports, run.workflow, state, call, active, self._context)
 
     def _offered_by_server(self) -> Offered | None:
         run, command = self._run, self._command
@@ -184,24 +201,24 @@ class _ToolRun:
 
     async def _call_server(self, offered: Offered) -> Json:
         """Call a tool of a server, after a person has approved it where that is required."""
-        command, workflow, outside = self._command, self._run.workflow, self._caller.outside
+        command, workflow, app = self._command, self._run.workflow, self._run.scope.app
+        outside = self._caller.outside.for_app(app)
         if outside.servers is None:
-            raise ToolError("no tool servers can be used here")
-        server = next(it for it in workflow.spec.mcp_servers if it.name == offered.server)
+            raise ToolError("this host has no tool servers")
+        server = next(
+            server for server in workflow.spec.mcp_servers if server.name == offered.server
+        )
         if server.approval == "always" or (server.approval == "write" and not offered.reads):
-            shown = {"tool": command.tool, "arguments": command.arguments}
-            answer = await self._questions(approval_form(server.name), shown, None, None)
-            if not (isinstance(answer, dict) and answer.get("approved") is True):  # pyright: ignore[reportUnknownMemberType]
-                raise Refuse(f"a person did not approve the call of {command.tool}")
+            await self._approve(approval_form(server.name), command.tool, command.arguments)
         return await outside.servers.call(
-            reach(server, workflow, outside),
+            reach(server, workflow, outside, app),
             offered.tool,
             command.arguments,
             on_progress=self._context.progress,
         )
 
     async def _show(self, tool: str, payload: Json) -> None:
-        """Show a person something; a repeated call does not show again what was shown."""
+        """Show a component to a person; a repeated call does not show it again."""
         number = next(self._surfaces)
         payload = masked(payload, self._secrets)
         form = self._run.workflow.forms.get(tool)
@@ -209,14 +226,14 @@ class _ToolRun:
             raise ToolError(f"the package has no UI tool {tool} that could be shown")
         error = form.payload_error(payload)
         if error:
-            raise ToolError(f"what {tool} shows does not fit its payload_schema: {error}")
+            raise ToolError(f"the payload of {tool} does not match its payload_schema: {error}")
         if number < self._shown_before:
             return
         component, mode = form.component
         shown = SurfaceShown(self._command.id, number, tool, component, mode, payload)
         await self._run.note(self._command, shown)
 
-    # -- what a tool reaches through its context variables
+    # -- used through the context variables of a tool
 
     async def ask_model(self, instruction: str, output: OutputSchema | None) -> str:
         instruction = self._masked(instruction)
@@ -240,8 +257,13 @@ class _ToolRun:
 
     async def refreshed(self, name: str, values: Mapping[str, Json]) -> Json:
         run, command = self._run, self._command
+        source = run.workflow.spec.variables[name].source
+        outside, key = self._caller.outside.for_app(run.scope.app), ""
+        if isinstance(source, ExternalSource) and is_call(source):
+            key = sha256(f"{self._key}:{name}:{next(self._service_calls)}".encode()).hexdigest()
+            await self._approve_service(name, service_request(outside, source, values, key), source)
         reading, fault = await read_variable(
-            self._caller.outside, run.workflow, run.state, command.turn, name, values
+            outside, run.workflow, run.state, command.turn, name, values, key
         )
         if fault:
             self._faults[name] = fault
@@ -249,8 +271,26 @@ class _ToolRun:
             raise ToolError(f"{name} could not be read: {fault}")
         self._found[name] = reading.note
         if run.workflow.compiled.variables[name].secret:
-            self._secrets[f"{name} anew"] = reading.value
+            self._secrets[f"{name} read again"] = reading.value
         return reading.value
+
+    async def _approve_service(
+        self, name: str, request: ServiceRequest, source: ExternalSource
+    ) -> None:
+        """Let a person approve a call of a service, unless its source needs no approval."""
+        if source.approval == "write":
+            shown: dict[str, Json] = {"method": request.method, "url": request.url}
+            if request.body is not None:
+                shown["body"] = from_json(request.body)
+            what = f"{request.service} {request.operation}"
+            await self._approve(approval_form(f"{SERVICE}{name}"), what, shown)
+
+    async def _approve(self, form: str, tool: str, arguments: Mapping[str, Json]) -> None:
+        shown: dict[str, Json] = {"tool": tool, "arguments": dict(arguments)}
+        answer = cast("dict[str, Json]", await self._questions(form, shown, None, None))
+        if answer.get("approved") is not True:
+            comment = f": {answer['comment']}" if answer.get("comment") else ""
+            raise Refuse(f"a person did not approve the call of {tool}{comment}")
 
     def progress(self, share: float, text: str) -> None:
         text = self._masked(text)
@@ -265,22 +305,22 @@ class _ToolRun:
     # -- results
 
     def _failed(self, error: Exception, kind: FailureKind) -> ToolFailed:
-        """Return what the agent is told: the reason, without secrets it may quote."""
-        command, told = self._command, self._masked(str(error))
+        """Return the failure for the agent, with secrets masked."""
+        command, message = self._command, self._masked(str(error))
         if command.hook not in STEP_HOOKS:
-            return ToolFailed(command.id, told, kind)
+            return ToolFailed(command.id, message, kind)
         raised = masked(cast("Json", exception_of(error)), self._secrets)
-        return ToolFailed(command.id, told, kind, cast("dict[str, Json] | None", raised))
+        return ToolFailed(command.id, message, kind, cast("dict[str, Json] | None", raised))
 
     def _question(self, signal: Ask) -> EventData:
-        """Return the question a tool has raised, or why it cannot be asked."""
+        """Return the request of a tool, or a failure if it is invalid."""
         command = self._command
         try:
             payload, otherwise = plain_json(signal.payload), plain_json(signal.otherwise)
             return self._questions.opened(command.tool, payload, signal.timeout, otherwise)
         except (ValueError, ToolError, UsageError) as error:
-            told = f"{command.tool} asked a question that cannot be: {error}"
-            return ToolFailed(command.id, told)
+            message = f"{command.tool} asked an invalid question: {error}"
+            return ToolFailed(command.id, message)
 
 
 def _events(command: CallTool, *results: EventData) -> tuple[NewEvent, ...]:
@@ -289,9 +329,9 @@ def _events(command: CallTool, *results: EventData) -> tuple[NewEvent, ...]:
 
 
 def _counts(result: EventData) -> bool:
-    """Tell whether what a call has set counts: it has returned, or it declines on purpose.
+    """Return whether the variables that a call has set are kept: it has returned or declined.
 
-    One that asks is not over: when it is made again, it sets again what it sets.
+    A call that asks a person is repeated after the answer, and sets them again.
     """
     if isinstance(result, ToolFailed):
         return result.kind == "refused"

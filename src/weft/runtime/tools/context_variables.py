@@ -1,4 +1,4 @@
-"""What a tool sees of the run that calls it: the variables, and who it works for."""
+"""The context of a tool call: its variables, run, agent and user."""
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from threading import Lock
@@ -20,10 +20,11 @@ from weft.ports.model import OutputSchema
 from weft.runtime.variables.json_values import masked, own_copy, plain_json
 from weft.runtime.workflow import cache_seed
 from weft.spec.types import print_type
+from weft.spec.variables import is_call
 
 T = TypeVar("T")
 
-#: How often a model is asked again whose reply does not fit.
+#: How often a model is asked again after an invalid reply.
 MAX_ATTEMPTS: Final = 3
 
 NO_SECRETS: Final[Mapping[str, Json]] = {}
@@ -31,7 +32,7 @@ NO_SECRETS: Final[Mapping[str, Json]] = {}
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
-#: How much of a value stands in a digest, in characters.
+#: The most characters of a value in a summary.
 SHORT: Final = 80
 
 
@@ -42,21 +43,21 @@ def _shortened(value: Json) -> Json:
 
 
 class CallSurroundings(Protocol):
-    """What a call can do beside reading and setting variables."""
+    """The actions of a call besides reading and setting variables."""
 
     async def ask_model(self, instruction: str, output: OutputSchema | None) -> str:
-        """Ask the model of the agent something and return its reply."""
+        """Ask the agent's model, and return its reply."""
         ...
 
     async def refreshed(self, name: str, values: Mapping[str, Json]) -> Json:
-        """Read a variable from outside once more and return its value.
+        """Read a variable from its source again and return its value.
 
         It is found by `values`.
         """
         ...
 
     def progress(self, share: float, text: str) -> None:
-        """Tell how far the call has come."""
+        """Report the progress of the call."""
         ...
 
 
@@ -65,7 +66,7 @@ class Context(MutableMapping[str, Json]):
 
     Reads return what the agent may read, as it was when the call began, and what the call itself
     has set since, as copies. A variable that is None is not contained: `get` returns the default.
-    Values that are set are validated at once, and recorded when the call is over. Several threads
+    Values that are set are validated at once, and recorded when the call ends. Several threads
     may use it. Secrets can be read by name only, and are masked in values that are set.
     """
 
@@ -86,29 +87,29 @@ class Context(MutableMapping[str, Json]):
         self.app: Final = state.app
         self.user: Final = state.user
         self.agent: Final = agent
-        #: The same when the call is repeated after a crash: an effect can be recognised by it.
+        #: Does not change when the call is repeated after a crash: an idempotency key.
         self.key: Final = key
-        #: What people have answered to the questions this call has asked, in order.
+        #: The answers of people to the questions of this call, in order.
         self.answers: Final = answers
         self._turn = turn
         self._tool = tool
         self._compiled = compiled
         self._state = state
         self._surroundings = surroundings
-        #: What must not be in what is set: secrets, also those a person has typed meanwhile.
+        #: Masked in values that are set: secrets, including those that a person typed meanwhile.
         self._hidden = secrets
-        self._secrets = {it: value for it, value in secrets.items() if self._may_read(it)}
+        self._secrets = {name: value for name, value in secrets.items() if self._may_read(name)}
         self._over = False
         self._lock = Lock()
         self.restart()
 
     def restart(self) -> None:
-        """Begin anew: what was set so far was part of an attempt that failed."""
+        """Discard everything that was set: the attempt failed."""
         self._writes: list[VariableSet] = []
         self._look()
 
     def catch_up(self, state: State) -> None:
-        """See the values as they are now, after somebody has answered, and what was set here."""
+        """Read the current values after an answer; variables set by this call keep their values."""
         with self._lock:
             self._state = state
             self._look()
@@ -117,15 +118,15 @@ class Context(MutableMapping[str, Json]):
         self._values = values_of(self._state, self._turn)
         for written in self._writes:
             self._values[written.name] = written.value
-        self._seen = {it: value for it, value in self._values.items() if self._may_read(it)}
+        self._seen = {name: value for name, value in self._values.items() if self._may_read(name)}
 
     def _may_read(self, name: str) -> bool:
-        # What is called for the run itself is of no agent: it belongs to the package.
+        # A call for the run itself has no agent and may read everything.
         return not self.agent or may_read(self._compiled.variables, name, self.agent)
 
     @property
     def cache_seed(self) -> int:
-        """A number that is the same for this chat whenever it goes on."""
+        """A number that stays the same for this run."""
         return cache_seed(self.app, self._state.workflow, self.run)
 
     @overload
@@ -133,9 +134,9 @@ class Context(MutableMapping[str, Json]):
     @overload
     async def ask(self, instruction: str, *, output: type[ModelT]) -> ModelT: ...
     async def ask(self, instruction: str, *, output: type[ModelT] | None = None) -> ModelT | str:
-        """Ask the agent's model something, and return its reply: as text, or as a model.
+        """Ask the agent's model, and return its reply as text or as a pydantic object.
 
-        The reply is recorded with the call and given again when that is repeated.
+        The reply is recorded; a repeated call gets the same reply.
         """
         if output is None:
             return await self._around().ask_model(instruction, None)
@@ -147,15 +148,15 @@ class Context(MutableMapping[str, Json]):
                 return output.model_validate_json(unfenced(text))
             except ValidationError as error:
                 fault = str(error)
-                asked = f"{instruction}\n\nYour last reply did not fit: {fault}. Reply again."
-        raise ToolError(f"the model gave no reply that fits {output.__name__}: {fault}")
+                asked = f"{instruction}\n\nYour last reply was invalid: {fault}. Reply again."
+        raise ToolError(f"the model gave no valid {output.__name__}: {fault}")
 
     async def refresh(self, name: str) -> Json:
-        """Read a variable from where it comes from once more, and return its value."""
+        """Read a variable from its source again, or call its service, and return its value."""
         if not self._may_read(name) or name not in self._compiled.variables:
-            raise ToolError(f"{name} is no variable that {self.agent} may read")
+            raise ToolError(f"{self.agent} may not read the variable {name}, or it does not exist")
         variable = self._compiled.variables[name]
-        if refreshed(variable.source) is None:
+        if refreshed(variable.source) is None and not is_call(variable.source):
             raise ToolError(f"{name} is {variable.source.type} and is not read from outside")
         value = await self._around().refreshed(name, dict(self._values))
         if variable.secret:
@@ -176,31 +177,31 @@ class Context(MutableMapping[str, Json]):
 
     def _around(self) -> CallSurroundings:
         if self._surroundings is None or self._over:
-            raise ToolError("this can be done only while a tool is called")
+            raise ToolError("this works only during a tool call")
         return self._surroundings
 
     def get_str(self, key: str, default: str = "") -> str:
-        """Return a text; raises ToolError if the value is none."""
+        """Return a text; raises ToolError for a value of another type."""
         return self._typed(key, default, str)
 
     def get_int(self, key: str, default: int = 0) -> int:
-        """Return a whole number; raises ToolError if the value is none."""
+        """Return a whole number; raises ToolError for a value of another type."""
         return self._typed(key, default, int)
 
     def get_float(self, key: str, default: float = 0.0) -> float:
-        """Return a number; raises ToolError if the value is none."""
+        """Return a number; raises ToolError for a value of another type."""
         return float(self._typed(key, default, int, float))
 
     def get_bool(self, key: str, default: bool = False) -> bool:  # noqa: FBT001, FBT002 - as dict.get
-        """Return true or false; raises ToolError if the value is neither."""
+        """Return true or false; raises ToolError for a value of another type."""
         return self._typed(key, default, bool)
 
     def get_list(self, key: str, default: list[Json] | None = None) -> list[Json]:
-        """Return a list; raises ToolError if the value is none."""
+        """Return a list; raises ToolError for a value of another type."""
         return self._typed(key, default or [], list)
 
     def get_dict(self, key: str, default: dict[str, Json] | None = None) -> dict[str, Json]:
-        """Return an object; raises ToolError if the value is none."""
+        """Return an object; raises ToolError for a value of another type."""
         return self._typed(key, default or {}, dict)
 
     def _typed(self, key: str, default: T, *types: type) -> T:
@@ -211,12 +212,12 @@ class Context(MutableMapping[str, Json]):
         return cast("T", value)
 
     def get(self, key: str, default: Json = None) -> Json:
-        """Return a value, or the default where there is none."""
+        """Return the value of a variable, or the default if it has none."""
         value = self._secrets.get(key, self._seen.get(key))
         return default if value is None else own_copy(value)
 
     def set(self, key: str, value: Json) -> None:
-        """Set a variable; raises ToolError if this call may not set it so."""
+        """Set a variable; raises ToolError if the value is invalid or not allowed."""
         try:
             plain = masked(plain_json(value), self._hidden)
         except ValueError as error:
@@ -234,24 +235,24 @@ class Context(MutableMapping[str, Json]):
         self.set(key, None)
 
     def contains(self, key: str) -> bool:
-        """Tell whether a variable can be read and has a value."""
+        """Return whether a variable can be read and has a value."""
         return self._secrets.get(key, self._seen.get(key)) is not None
 
     def setdefault(self, key: str, default: Json = None) -> Json:
-        """Return a value; where there is none, set the default first."""
+        """Return the value of a variable; if it has none, set the default first."""
         if not self.contains(key):
             self.set(key, default)
         return self.get(key)
 
     def to_dict(self) -> dict[str, Json]:
-        """Return all values that can be read."""
+        """Return all readable values."""
         return {name: own_copy(value) for name, value in self._with_value()}
 
     def summary(self) -> dict[str, Json]:
-        """Return a digest of what can be read, with long values shortened; no secrets."""
+        """Return the readable variables with long values shortened, without secrets."""
         with self._lock:
             seen = dict(self._seen)
-        told: dict[str, Json] = {}
+        digest: dict[str, Json] = {}
         for name, variable in self._compiled.variables.items():
             if name in seen and not variable.secret:
                 about: dict[str, Json] = {
@@ -261,23 +262,23 @@ class Context(MutableMapping[str, Json]):
                 }
                 if variable.description:
                     about["description"] = variable.description
-                told[name] = about
-        return told
+                digest[name] = about
+        return digest
 
     @property
     def data(self) -> "Context":
-        """The variables as a mapping, for tools that look for one under this name."""
+        """The variables as a mapping, for tools that expect this attribute."""
         return self
 
     def finish(self) -> tuple[VariableSet, ...]:
-        """End the call: return what it has set, in order, and accept nothing more."""
+        """End the call: return the variables it has set, in order, and refuse further changes."""
         with self._lock:
             self._over = True
             return tuple(self._writes)
 
     def __getitem__(self, key: str) -> Json:
         if key not in self._seen:
-            raise KeyError(f"{key} is no variable that {self.agent} may read")
+            raise KeyError(f"{self.agent} may not read the variable {key}, or it does not exist")
         return own_copy(self._secrets.get(key, self._seen[key]))
 
     def __setitem__(self, key: str, value: Json) -> None:
@@ -296,7 +297,7 @@ class Context(MutableMapping[str, Json]):
         return len(self._with_value())
 
     def __repr__(self) -> str:
-        # Without values: what is printed ends in logs.
+        # Without values, because it may be logged.
         return f"Context(run={self.run!r}, agent={self.agent!r}, tool={self._tool!r})"
 
     def _with_value(self) -> list[tuple[str, Json]]:
@@ -304,8 +305,8 @@ class Context(MutableMapping[str, Json]):
             return [pair for pair in self._seen.items() if pair[1] is not None]
 
     def _fault(self, name: str, value: Json) -> str | None:
-        """Say why a write is refused. The right of the agent is also that of the tools it calls."""
+        """Return why a write is refused; tools have the rights of the agent that calls them."""
         if self._over:
-            return f"{name} cannot be set: the call of {self._tool} is over"
+            return f"{name} cannot be set: the call of {self._tool} has ended"
         writers = (self._tool, self.agent) if self.agent else (self._tool,)
         return write_error(self._compiled, self._values, name, value, *writers)

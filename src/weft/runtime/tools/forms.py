@@ -1,4 +1,4 @@
-"""Forms: what a UI tool shows and what it takes for an answer, as its schemas say."""
+"""Forms of UI tools: the schemas of what they show and of the answer."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,17 +15,20 @@ from weft.runtime.variables.json_values import MASK
 from weft.spec.flow import Approval
 from weft.spec.part import JsonMap
 from weft.spec.tools import Surface, UiTool
+from weft.spec.variables import ExternalSource
 from weft.spec.workflow import WorkflowSpec
 
-#: Says what does not fit, or None.
+#: Returns a validation error, or None.
 Fault: TypeAlias = Callable[[Json], str | None]
 
-#: Where in a value something does not fit, and what.
+#: The place of a validation error in a value, and its message.
 SchemaError: TypeAlias = tuple[tuple[str | int, ...], str]
 Validator: TypeAlias = Callable[[Json], Iterator[SchemaError]]
 
-#: The form by which a person approves the call of a tool, and what it takes for an answer.
+#: The form with which a person approves a tool call, and the schema of its answer.
 APPROVAL: Final = "approve_tool_call"
+#: Before the name of a variable whose service is called.
+SERVICE: Final = "external:"
 _APPROVED: Final[JsonMap] = {
     "type": "object",
     "properties": {"approved": {"type": "boolean"}, "comment": {"type": "string"}},
@@ -34,53 +37,53 @@ _APPROVED: Final[JsonMap] = {
 }
 
 
-#: A reference that leads to itself is followed no further than this.
+#: The greatest depth to which recursive references are followed.
 _DEEPEST: Final = 20
 
-#: Said of a secret that does not fit.
-_UNQUOTED: Final = "what was typed does not fit"
+#: The message for an invalid secret.
+_UNQUOTED: Final = "the typed value is invalid"
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What may be shown and answered."""
+    """The form of a UI tool, an approval or a tool server."""
 
     payload_error: Fault
     validate_answer: Validator
-    #: The schema a form can be made from.
+    #: The schema of the answer, from which a client makes a form.
     answer_schema: JsonMap | None
-    #: What draws it, and where; None where nothing does.
+    #: The component that renders it, and where; None without one.
     component: tuple[str, Surface] | None = None
-    #: Who is asked, as it is declared; empty for the user of the run.
+    #: The declared addressee; empty for the user of the run.
     addressee: str = ""
-    #: The fields whose answers are secret, as dotted paths.
+    #: The dotted paths of secret fields.
     secret_fields: tuple[tuple[str, ...], ...] = ()
-    #: Of an approval: what may be decided.
+    #: The options of an approval.
     options: tuple[str, ...] = ()
 
     def answer_error(self, answer: Json) -> str | None:
-        """Say what does not fit in an answer, without what was typed into secret fields."""
+        """Return the first error of an answer, without the values of secret fields."""
         fault = first_error(self.validate_answer(answer))
         return self._decision_error(answer) or fault if fault and self.options else fault
 
     @property
     def answer_hint(self) -> str:
-        """An answer that an approval takes; nothing where it is no approval."""
+        """An example of a valid answer to an approval; empty for other forms."""
         if self.options:
             return f'answer {{"decision": "{self.options[0]}"}}, and a comment if you like'
         approves = self.answer_schema is _APPROVED
         return 'answer {"approved": true} or {"approved": false}' if approves else ""
 
     def _decision_error(self, answer: Json) -> str | None:
-        """Say in what way an answer decides nothing."""
+        """Return why an answer is not a decision."""
         known = f"the options: {', '.join(self.options)}"
         if isinstance(answer, str):
-            fact = f'"{answer}" alone is no answer' if answer in self.options else ""
+            fact = f'"{answer}" alone is not an answer' if answer in self.options else ""
             return fact or _none_of(answer, self.options, known)
         if not isinstance(answer, dict):
-            return f"it is no object that says the decision, one of {known}"
+            return f"it is not an object with a decision, one of {known}"
         given = cast("dict[str, Json]", answer)
-        strange = [it for it in given if it not in ("decision", "comment")]
+        strange = [name for name in given if name not in ("decision", "comment")]
         if strange:
             near = nearest(strange[0], ("decision", "comment"))
             meant = f"; did you mean {near}?" if near else ""
@@ -92,26 +95,26 @@ class Form:
         return None if decision in self.options else _none_of(decision, self.options, known)
 
     def concealed(self, answer: Json) -> Json:
-        """Return an answer as it may be kept: without what was typed into secret fields."""
+        """Return an answer with the values of secret fields masked."""
         for path in self.secret_fields:
             answer = _replaced(answer, path)
         return answer
 
     def secrets(self, answer: Json) -> list[Json]:
-        """Return what was typed into secret fields."""
+        """Return the values of secret fields."""
         found = (dig(answer, path) for path in self.secret_fields)
-        return [it for it in found if it is not None]
+        return [message for message in found if message is not None]
 
     def field_error(self, name: str, value: Json) -> str | None:
-        """Say what does not fit in one field of an answer, whatever the others are."""
+        """Return the first error of one field of an answer."""
         found = self.validate_answer({name: value})
         return first_error((place[1:], said) for place, said in found if place[:1] == (name,))
 
 
 def _none_of(decision: Json, options: Sequence[str], known: str) -> str:
-    told = json.dumps(decision, ensure_ascii=False)
+    given = json.dumps(decision, ensure_ascii=False)
     near = nearest(decision, options) if isinstance(decision, str) else None
-    return f"{told} is none of {known}" + (f"; did you mean {near}?" if near else "")
+    return f"{given} is not one of {known}" + (f"; did you mean {near}?" if near else "")
 
 
 def make_forms(spec: WorkflowSpec) -> Mapping[str, Form]:
@@ -132,13 +135,17 @@ def make_forms(spec: WorkflowSpec) -> Mapping[str, Form]:
         for tool in spec.tools
         if isinstance(tool, UiTool)
     }
-    for server in spec.mcp_servers:
-        forms[approval_form(server.name)] = Form(
+    asked = {server.name: server.for_ for server in spec.mcp_servers}
+    for name, variable in spec.variables.items():
+        if isinstance(variable.source, ExternalSource):
+            asked[f"{SERVICE}{name}"] = variable.source.for_
+    for name, addressee in asked.items():
+        forms[approval_form(name)] = Form(
             partial(_payload_error, _none),
             validator_for(_APPROVED),
             _APPROVED,
             component=("ToolApproval", "inline"),
-            addressee=server.for_ or "",
+            addressee=addressee or "",
         )
     for node in nodes_of(spec.flow) if spec.flow else ():
         if isinstance(node, Approval):
@@ -147,7 +154,7 @@ def make_forms(spec: WorkflowSpec) -> Mapping[str, Form]:
 
 
 def _step_approval(node: Approval) -> Form:
-    """Return the form by which a person decides whether a flow goes on."""
+    """Return the approval form of a flow step."""
     schema: JsonMap = {
         "type": "object",
         "properties": {
@@ -167,13 +174,13 @@ def _step_approval(node: Approval) -> Form:
     )
 
 
-def approval_form(server: str) -> str:
-    """Return what the form is called by which a person approves calls of a server's tools."""
-    return f"{APPROVAL}:{server}"
+def approval_form(name: str) -> str:
+    """Return the name of the form that approves calls of a server's tools, or of a service."""
+    return f"{APPROVAL}:{name}"
 
 
 def secret_fields(schema: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Yield the paths of fields that a person types a secret into; () for the whole answer."""
+    """Yield the paths of secret fields; () for the whole answer."""
     text = str(schema)
     if "writeOnly" in text or "password" in text:  # few forms have any
         yield from _secrets_in(schema, schema, (), frozenset())
@@ -185,7 +192,7 @@ def _secrets_in(
     above: tuple[str, ...],
     seen: frozenset[object],
 ) -> Iterator[tuple[str, ...]]:
-    """Yield where secrets are; lists of them, and what holds itself, are secret as a whole."""
+    """Yield the paths of secrets; lists of them and recursive parts are secret as a whole."""
     reference = schema.get("$ref")
     if reference in seen:
         yield above
@@ -195,8 +202,8 @@ def _secrets_in(
     if part.get("writeOnly") is True or part.get("format") == "password":
         yield above
         return
-    for it in (*_parts(part, "allOf"), *_parts(part, "anyOf"), *_parts(part, "oneOf")):
-        yield from _secrets_in(it, root, above, seen)
+    for branch in (*_parts(part, "allOf"), *_parts(part, "anyOf"), *_parts(part, "oneOf")):
+        yield from _secrets_in(branch, root, above, seen)
     properties: Any = part.get("properties")
     for name, field in properties.items() if isinstance(properties, dict) else ():  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
         if isinstance(field, dict):
@@ -211,7 +218,7 @@ def _secrets_in(
 def _parts(schema: Mapping[str, Any], word: str) -> list[JsonMap]:
     parts: Any = schema.get(word)
     found = cast("list[Any]", parts) if isinstance(parts, list) else []
-    return [cast("JsonMap", it) for it in found if isinstance(it, dict)]
+    return [cast("JsonMap", branch) for branch in found if isinstance(branch, dict)]
 
 
 def resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -228,7 +235,7 @@ def resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str,
 
 
 def _replaced(value: Json, path: tuple[str, ...]) -> Json:
-    """Return a value with a mask where something stands at a path."""
+    """Return a value with a mask at a path, if there is something."""
     if not path:
         return value if value is None else MASK
     if not isinstance(value, dict) or path[0] not in value:
@@ -240,19 +247,19 @@ def _replaced(value: Json, path: tuple[str, ...]) -> Json:
 def validator_for(
     schema: JsonMap | None, *, formats: bool = False, secret: Sequence[tuple[str, ...]] = ()
 ) -> Validator:
-    """Return a function that yields what a schema refuses in a value.
+    """Return a function that yields the schema errors of a value.
 
     `formats` checks formats such as dates, which people type. Errors of `secret` fields, and of
     the objects that contain them, do not quote the value.
     """
     if schema is None:
         return _none
-    # Few packages have schemas, and the library takes a while to load.
+    # Deferred: few packages have schemas, and the library loads slowly.
     from jsonschema.validators import Draft202012Validator  # noqa: PLC0415
     from referencing import Registry  # noqa: PLC0415
     from referencing.exceptions import Unresolvable  # noqa: PLC0415
 
-    # A registry of our own: nothing a schema refers to is ever fetched from anywhere.
+    # An empty registry: references are never fetched.
     validator: Any = Draft202012Validator(
         schema,
         registry=Registry(),
@@ -263,7 +270,9 @@ def validator_for(
         try:
             for error in validator.iter_errors(value):
                 place = tuple(error.absolute_path)
-                hides = error.validator != "required" and any(_touch(place, it) for it in secret)
+                hides = error.validator != "required" and any(
+                    _touch(place, secret_place) for secret_place in secret
+                )
                 yield place, _UNQUOTED if hides else str(error.message)
         except Unresolvable as missing:
             yield (), f"its schema refers to {missing.ref}, which is not in it"
@@ -272,7 +281,7 @@ def validator_for(
 
 
 def _touch(place: tuple[str | int, ...], path: tuple[str, ...]) -> bool:
-    """Tell whether one of two places is inside the other."""
+    """Return whether one of two places is inside the other."""
     shorter = min(len(place), len(path))
     return place[:shorter] == path[:shorter]
 
@@ -282,9 +291,9 @@ def _payload_error(validator: Validator, payload: Json) -> str | None:
 
 
 def first_error(errors: Iterator[SchemaError]) -> str | None:
-    """Say the first of what does not fit, with its place."""
+    """Return the first error with its place."""
     for place, said in errors:
-        return f"{'.'.join(str(it) for it in place)}: {said}" if place else said
+        return f"{'.'.join(str(part) for part in place)}: {said}" if place else said
     return None
 
 

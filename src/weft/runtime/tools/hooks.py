@@ -1,7 +1,7 @@
-"""Hooks: what functions at the boundaries of runs and turns are given, and what they may change.
+"""Hooks at the boundaries of runs and turns: their arguments, and the changes they return.
 
 They take by name any of `agent, message, messages, content, sender, recipient, silent,
-context_variables`, so that functions written for other frameworks run as they are.
+context_variables`, so that functions written for other frameworks work unchanged.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _ROLES: Final = ("system", "user", "assistant", "tool", "developer")
 
 @dataclass
 class HookAgent:
-    """The agent at whose turn a hook is called."""
+    """The agent of the turn in which a hook is called."""
 
     name: str
     system_message: str
@@ -35,7 +35,7 @@ class HookAgent:
     changed: bool = field(default=False, repr=False)
 
     def update_system_message(self, system_message: str) -> None:
-        """Let the agent have other instructions for the reply that follows."""
+        """Replace the instructions for the next reply."""
         if not isinstance(system_message, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ToolError(f"a system message is text, not {type(system_message).__name__}")
         self.system_message = system_message
@@ -43,7 +43,7 @@ class HookAgent:
 
 
 class HookInput:
-    """What a hook is given at a boundary, and what it changes by its result."""
+    """The arguments of a hook, and the changes that its result makes."""
 
     def __init__(
         self, workflow: Workflow, state: State, command: CallTool, context: Context
@@ -91,23 +91,23 @@ class HookInput:
             said = about_to_say(state, command.turn)
             given |= {"message": said, "content": said}
         if self._hook == "trigger":
-            values = {it: own_copy(v) for it, v in state.values_of(command.turn).items()}
-            said = _spoken(state, command)
+            values = {name: own_copy(v) for name, v in state.values_of(command.turn).items()}
+            said = _last_message(state, command)
             given = {**values, "values": values, "agent": self._agent, "messages": messages}
             return {**given, "message": said, "content": said}
         return given
 
     def changes(self, returned: Json) -> Json:
-        """Return what the hook has changed, or None; the result itself of a computing function.
+        """Return the changes of the hook, or None; for a computing function, its result.
 
-        Raises ToolError if it returned what it should not have.
+        Raises ToolError for an invalid result.
         """
         if self._hook in ("computed", "trigger"):
             return returned
         changes: dict[str, Json] = {}
         match self._hook:
             case "update_agent_state":
-                if isinstance(returned, str):  # as functions do that make the text anew
+                if isinstance(returned, str):  # a function may return the new text itself
                     changes["system"] = returned
             case "process_all_messages_before_reply":
                 if returned is not None and returned != self._messages:
@@ -125,7 +125,7 @@ class HookInput:
         return changes or None
 
     def _of_last(self, returned: Json) -> dict[str, Json]:
-        """Return the change of the last message, which is returned alone or in its list."""
+        """Return the change of the last message, which a hook returns alone or in the list."""
         if isinstance(returned, list):
             messages = _checked(cast("Json", returned))
             return {} if messages == self._messages else {"messages": messages}
@@ -135,7 +135,7 @@ class HookInput:
 
 
 def apart(sent: list[ChatMessage]) -> tuple[str, list[ChatMessage]]:
-    """Part the instructions at the beginning from the rest."""
+    """Split messages into the instructions at the beginning and the rest."""
     if sent and sent[0]["role"] == "system":
         return sent[0]["content"] or "", sent[1:]
     return "", sent
@@ -147,17 +147,21 @@ def _last(messages: list[ChatMessage]) -> dict[str, object]:
 
 
 def about_to_say(state: State, turn: int) -> str:
-    """Return what the agent is about to say, after the hooks that had it before."""
+    """Return the pending reply after the hooks before this one."""
     active = state.active[turn]
     edits = [edit["message"] for edit in active.edits if "message" in edit]
     found = edits[-1] if edits else active.reply
     return found if isinstance(found, str) else ""
 
 
-def _spoken(state: State, command: CallTool) -> str:
-    """Return what the agent has said last."""
+def _last_message(state: State, command: CallTool) -> str:
+    """Return the last message of the agent."""
     thread = reversed(state.thread_of(command.turn))
-    own = (it.text for it in thread if it.role == "agent" and it.agent == command.agent)
+    own = (
+        message.text
+        for message in thread
+        if message.role == "agent" and message.agent == command.agent
+    )
     return next(own, "")
 
 
@@ -166,20 +170,20 @@ def _text(returned: Json) -> str:
     if isinstance(returned, dict):
         returned = cast("Mapping[str, Json]", returned).get("content")
     if not isinstance(returned, str):
-        raise ToolError(f"it returned {type(returned).__name__} where the text of a message is due")
+        raise ToolError(f"it returned {type(returned).__name__} instead of the text of a message")
     return returned
 
 
 def _checked(returned: Json) -> Json:
-    """Return messages that can be sent; raise ToolError if they cannot."""
+    """Return valid messages; raises ToolError for others."""
     if not isinstance(returned, list):
-        raise ToolError(f"it returned {type(returned).__name__} where a list of messages is due")
+        raise ToolError(f"it returned {type(returned).__name__} instead of a list of messages")
     for at, message in enumerate(cast("list[Json]", returned)):
         fields = cast("dict[str, Json]", message) if isinstance(message, dict) else {}
         content = fields.get("content")
         if fields.get("role") not in _ROLES or not (content is None or isinstance(content, str)):
             raise ToolError(
-                f"message {at} it returned is no message: it needs a role "
+                f"message {at} of its result is invalid: a message has a role "
                 f"({', '.join(_ROLES)}) and content that is text"
             )
     return cast("Json", returned)

@@ -1,7 +1,7 @@
-"""Questions of tools to people: opened in the name of one call, and bound to it."""
+"""Questions of tools to people, bound to the call that asks."""
 
 import hashlib
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Protocol
 
 from pydantic_core import to_json
@@ -12,19 +12,20 @@ from weft.engine.events import EventData, RequestOpened
 from weft.engine.state import GivenAnswer, State
 from weft.errors import ToolError, UsageError
 from weft.findings import Json
-from weft.ids import nearest
+from weft.ids import suggestion
 from weft.ports.clock import Clock
 from weft.ports.scope import Scope
+from weft.ports.store import RunKey
+from weft.ports.vault import SecretAnswer, Vault
 from weft.runtime.tools.forms import Form
 from weft.runtime.tools.tool_api import check_timeout
 from weft.runtime.variables.json_values import has_mask, masked
-from weft.runtime.variables.sources import filled
-from weft.runtime.variables.values import SecretAnswers
+from weft.runtime.variables.sources import fill_template
 from weft.runtime.workflow import Workflow
 
 
 class CallingRun(Protocol):
-    """A run as those see it who work for it: an active run."""
+    """The interface of an active run that tool calls use."""
 
     @property
     def scope(self) -> Scope: ...
@@ -36,20 +37,20 @@ class CallingRun(Protocol):
     def state(self) -> State: ...
 
     def ask(self, command: CallTool, opened: RequestOpened) -> None:
-        """Open a question for a tool."""
+        """Open the question of a tool."""
         ...
 
     async def answer(self, command: CallTool, opened: RequestOpened) -> Json:
-        """Wait, in a tool, for the answer to its question."""
+        """Wait for the answer to the question of a tool."""
         ...
 
     async def note(self, command: CallTool, data: EventData) -> None:
-        """Write something that happens in the course of a call, and return when it is written."""
+        """Record an event during a call, and return when it is durable."""
         ...
 
 
 class Questions:
-    """Asks people on behalf of one tool call; answers it has had come back at once."""
+    """Asks people on behalf of one tool call; earlier answers are returned at once."""
 
     def __init__(
         self,
@@ -58,38 +59,64 @@ class Questions:
         clock: Clock,
         secrets: MutableMapping[str, Json],
         *,
-        typed: SecretAnswers,
+        vault: Vault,
         on_answer: Callable[[State], None],
     ) -> None:
-        #: What no text may repeat; what a person types into a secret field is added to it.
+        #: Masked in every text; secrets that a person types are added.
         self._secrets = secrets
         self._run = run
         self._command = command
         self._clock = clock
-        self._typed = typed
+        self._vault = vault
+        #: Answers with secret fields, as they were typed, by request.
+        self._typed: Mapping[str, SecretAnswer] = {}
+        self._has_secrets = any(form.secret_fields for form in run.workflow.forms.values())
         self._on_answer = on_answer
-        #: All answers that this call has had, and those of them that are still to be given: each
-        #: for the same question only, and only once in an attempt.
+        #: All earlier answers of this call, and those not returned yet in this attempt: each
+        #: is returned for the same question only, and once.
         self._had: list[GivenAnswer] = []
-        self._had += self._revealed(command.answers)
-        self._given = self._usable()
+        self._given: list[GivenAnswer] = []
         self._number = len(command.answers)
-        #: The last question, until it is known to be answered, and whether it is waited for now.
+        #: The last unanswered question, and whether the tool is waiting for it.
         self._open: RequestOpened | None = None
         self._waits = False
+
+    async def restore(self) -> None:
+        """Read the answers that the call has had before."""
+        await self._read_secrets()
+        self._had += self._revealed(self._command.answers)
+        self._given = self._usable()
+
+    async def forget(self) -> None:
+        """Delete the secret answers: the call is over."""
+        if self._typed:
+            await self._vault.drop(self._key, self._prefix)
+
+    @property
+    def _key(self) -> RunKey:
+        return self._run.scope.app, self._run.state.run
+
+    @property
+    def _prefix(self) -> str:
+        """The beginning of the ids of all requests of this call."""
+        return f"{self._run.state.run}:{self._command.seq}:"
+
+    async def _read_secrets(self) -> None:
+        if self._has_secrets:
+            self._typed = await self._vault.get(self._key, self._prefix)
 
     async def __call__(
         self, tool: str, payload: Json, seconds: float | None, otherwise: Json
     ) -> Json:
         """Ask, and return the answer.
 
-        A tool may give up waiting, but its question stays open: it can wait for it once more.
+        A tool may stop waiting; its question stays open, and it can wait for it again.
         """
         if self._waits:
             raise self._too_early()
         self._refuse_unknown(tool)
         opened = self.opened(tool, payload, seconds, otherwise)
-        self._take_late_answers()
+        await self._take_late_answers()
         for answer in self._given:
             if answer.digest == opened.digest:
                 self._given.remove(answer)
@@ -98,7 +125,7 @@ class Questions:
             self._number += 1
             self._open = opened
             self._run.ask(self._command, opened)
-        elif self._open.digest != opened.digest:  # Its answer would be taken for one to this.
+        elif self._open.digest != opened.digest:  # Its answer would be used for this question.
             raise self._too_early()
         return await self._answer(self._open)
 
@@ -110,16 +137,17 @@ class Questions:
             self._waits = False
         self._open = None
         self._on_answer(self._run.state)
+        await self._read_secrets()
         (given,) = self._revealed((GivenAnswer(asked.digest, value),))
         self._had.append(given)
         return given.value
 
     def _revealed(self, answers: Sequence[GivenAnswer]) -> list[GivenAnswer]:
-        """Return answers with what was typed into secret fields, as long as that is known here."""
+        """Return answers with the values of secret fields, while the vault has them."""
         found: list[GivenAnswer] = []
         for number, given in enumerate(answers, start=len(self._had)):
-            request = f"{self._run.state.run}:{self._command.seq}:{number}"
-            typed = self._typed.get(self._run.scope.app, request)
+            request = f"{self._prefix}{number}"
+            typed = self._typed.get(request)
             if typed is not None:
                 for at, secret in enumerate(typed.secrets):
                     self._secrets[f"{request}.{at}"] = secret
@@ -127,42 +155,43 @@ class Questions:
         return found
 
     def _usable(self) -> list[GivenAnswer]:
-        """Return the answers that are known whole: a secret that is gone is asked for again."""
-        return [it for it in self._had if not has_mask(it.value)]
+        """Return the complete answers; a question whose secret is gone is asked again."""
+        return [answer for answer in self._had if not has_mask(answer.value)]
 
-    def _take_late_answers(self) -> None:
-        """Keep what was answered when the call did not wait for it any more."""
+    async def _take_late_answers(self) -> None:
+        """Store answers that arrived after the call stopped waiting."""
         call = self._run.state.calls.get(self._command.id)
         late = call.answers[len(self._had) :] if call else ()
         if late:
             self._open = None
+            await self._read_secrets()
             known = self._revealed(late)
             self._had += known
-            self._given += [it for it in known if not has_mask(it.value)]
+            self._given += [answer for answer in known if not has_mask(answer.value)]
 
     def _too_early(self) -> UsageError:
         return UsageError(
             f"{self._command.tool} asks a second question before the first is answered",
-            hint="await use_ui_tool once after the other, or ask both in one",
+            hint="await one use_ui_tool after the other, or ask both in one",
         )
 
     def restart(self) -> None:
-        """Reuse the answers for the next attempt: no person is asked twice."""
+        """Reuse the answers in the next attempt, so that no person is asked twice."""
         self._given = self._usable()
 
     def opened(
         self, tool: str, payload: Json, seconds: float | None, otherwise: Json
     ) -> RequestOpened:
-        """Return the event that opens a question, numbered after all that were asked before."""
+        """Return the event that opens a question, with the next number of this call."""
         check_timeout(seconds)
         payload, otherwise = masked(payload, self._secrets), masked(otherwise, self._secrets)
         form = self._run.workflow.forms.get(tool)
         fault = form.payload_error(payload) if form else None
         if fault:
-            raise ToolError(f"what {tool} shows does not fit its payload_schema: {fault}")
+            raise ToolError(f"the payload of {tool} does not match its payload_schema: {fault}")
         fault = form.answer_error(otherwise) if form and otherwise is not None else None
         if fault:
-            raise ToolError(f"what holds if nobody answers {tool} does not fit: {fault}")
+            raise ToolError(f"the default answer of {tool} is invalid: {fault}")
         settings = self._run.workflow.compiled.triggers.ui_response.get(tool, ())
         return RequestOpened(
             id=f"{self._run.state.run}:{self._command.seq}:{self._number}",
@@ -185,15 +214,16 @@ class Questions:
         if form is None or not form.addressee:
             return ""
         values = values_of(self._run.state, self._command.turn)
-        addressee = str(filled(form.addressee, values))
+        addressee = str(fill_template(form.addressee, values))
         if not addressee.partition(":")[2].strip():
-            raise ToolError(f"nobody is asked: the addressee {form.addressee} is {addressee}")
+            raise ToolError(
+                f"the addressee {form.addressee} is {addressee}, so there is no one to ask"
+            )
         return addressee
 
     def _refuse_unknown(self, tool: str) -> None:
-        """Refuse a question that nothing says how to show, nor what answers it."""
+        """Refuse the question of a tool that the package does not declare."""
         forms = self._run.workflow.forms
         if tool not in forms:
-            near = nearest(tool, forms)
-            remedy = f"did you mean {near}?" if near else "declare it in tools.json as UI_Tool"
+            remedy = suggestion(tool, forms, "declare it in tools.json as UI_Tool")
             raise ToolError(f"the package has no UI tool {tool}; {remedy}")

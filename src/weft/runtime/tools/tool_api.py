@@ -1,4 +1,4 @@
-"""What the code of a tool uses: the `tool` decorator, and asking a person."""
+"""The API for the code of tools: the `tool` decorator, and questions to people."""
 
 import asyncio
 import math
@@ -10,11 +10,11 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, overload
 
 from weft.errors import UsageError
 from weft.findings import Json
-from weft.ids import nearest
+from weft.ids import suggestion
 from weft.ports.tools import AskPerson, ShowPerson
 from weft.runtime.variables.json_values import plain_json
 
-#: read: calling it once more does no harm; write: it changes something outside.
+#: read: the tool can be repeated safely; write: it changes something outside.
 Effect: TypeAlias = Literal["read", "write"]
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
@@ -26,16 +26,16 @@ _EXAMPLE: Final = 'write it like @tool(effect="read", timeout=10, retries=2)'
 
 @dataclass(frozen=True, slots=True)
 class ToolOptions:
-    """How a tool is called."""
+    """The options of a tool."""
 
     effect: Effect = "write"
-    #: Seconds one call may take; None takes what holds for all tools.
+    #: The time limit of a call in seconds; None is the default of all tools.
     timeout: float | None = None
-    #: How often a call that failed is made again.
+    #: How often a failed call is repeated.
     retries: int = 0
 
 
-#: What holds for a function without the decorator.
+#: The options of a function without the decorator.
 NO_OPTIONS: Final = ToolOptions()
 
 
@@ -46,13 +46,13 @@ def tool(
     *, effect: Effect = "write", timeout: float | None = None, retries: int = 0
 ) -> Callable[[FunctionT], FunctionT]: ...
 def tool(function: Any = None, /, **given: Any) -> Any:
-    """Say what a tool does to the world, how long it may take, and how often it is tried again.
+    """Declare the effect of a tool, its time limit and its retries.
 
-    Without brackets it says nothing but that the function is a tool.
+    Without brackets, it only marks the function as a tool.
     """
     if function is not None and not callable(function):
         raise UsageError(
-            f"what is said about a tool is said by name, and {function!r} has none", hint=_EXAMPLE
+            f"options of a tool are given by name; {function!r} has none", hint=_EXAMPLE
         )
     _refuse_unknown(given)
     options = ToolOptions(**given)
@@ -66,7 +66,7 @@ def tool(function: Any = None, /, **given: Any) -> Any:
 
 
 def options_of(function: Callable[..., Any]) -> ToolOptions:
-    """Return what the author said about a tool."""
+    """Return the declared options of a tool."""
     return getattr(function, _ATTRIBUTE, NO_OPTIONS)
 
 
@@ -74,9 +74,8 @@ def _refuse_unknown(given: Mapping[str, Any]) -> None:
     known = [field.name for field in fields(ToolOptions)]
     for name in given:
         if name not in known:
-            near = nearest(name, known)
-            hint = f"did you mean {near}?" if near else f"available: {', '.join(known)}"
-            raise UsageError(f"nothing is known of a tool as {name}", hint=hint)
+            hint = suggestion(name, known)
+            raise UsageError(f"a tool has no option {name}", hint=hint)
 
 
 def _check(options: ToolOptions) -> None:
@@ -88,7 +87,7 @@ def _check(options: ToolOptions) -> None:
     if options.timeout is not None and not _is_time(options.timeout):
         raise UsageError(
             f"the timeout of a tool is a number of seconds above 0, not {options.timeout!r}",
-            hint="leave timeout out to take the usual one",
+            hint="leave timeout out to use the default",
         )
     if not isinstance(options.retries, int):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(
@@ -97,8 +96,7 @@ def _check(options: ToolOptions) -> None:
     if options.retries < 0 or (options.retries and options.effect != "read"):
         raise UsageError(
             f"a tool with effect {options.effect} cannot have retries={options.retries}",
-            hint='write effect="read" if calling it twice does no harm; '
-            "write is taken where nothing is said",
+            hint='write effect="read" if calling it twice does no harm; write is the default',
         )
 
 
@@ -108,7 +106,7 @@ def _is_time(seconds: object) -> bool:
 
 @dataclass
 class _Call:
-    """The tool call under way; `ask` is None once it is over."""
+    """The current tool call; `ask` is None after it has ended."""
 
     ask: AskPerson | None
     show: ShowPerson
@@ -147,7 +145,7 @@ async def show_ui_tool(tool_id: str, payload: Json = None) -> None:
 
 
 def _current(what: str) -> tuple[AskPerson, ShowPerson]:
-    """Return how the tool call under way reaches a person; raises UsageError if there is none."""
+    """Return the current tool call; raises UsageError if there is none."""
     call = _call.get()
     if call is None or call.ask is None:
         raise UsageError(
@@ -169,17 +167,17 @@ def masked_output(text: str) -> str:
 
 
 def check_timeout(seconds: float | None) -> None:
-    """Refuse a time to answer in that is none."""
+    """Refuse an invalid time limit."""
     if seconds is not None and not (0 < seconds < math.inf):
         raise UsageError(
             f"the timeout of a question is a number of seconds above 0, not {seconds!r}",
-            hint="leave timeout out to wait for as long as it takes",
+            hint="leave timeout out to wait without a limit",
         )
 
 
 @contextmanager
 def asking(ask: AskPerson, show: ShowPerson, mask: Callable[[str], str] = str) -> Generator[None]:
-    """Let the tool that is called inside ask a person, until it has returned."""
+    """Allow the tool that is called inside to ask people until it returns."""
     call = _Call(ask, show, mask, asyncio.get_running_loop())
     token = _call.set(call)
     try:

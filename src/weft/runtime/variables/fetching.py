@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any, Final, TypeVar, cast
 
 from weft.context.segment import values_of
-from weft.context.user_code import user_code
+from weft.context.user_code import error_type, user_code
 from weft.engine.commands import Fetch
 from weft.engine.events import ContextFetched, EventData, VariableSet
 from weft.engine.state import State
@@ -29,18 +29,18 @@ T = TypeVar("T")
 
 _log: Final = logging.getLogger("weft.runtime")
 
-#: What begins the origin of the tools of a server.
+#: The prefix of the origin of a server's tools.
 SERVER: Final = "mcp:"
 
 
 async def fetch(
     outside: ExternalPorts, workflow: Workflow, state: State, command: Fetch
 ) -> list[EventData]:
-    """Read everything at the same time; what cannot be read has its default, or is a fault."""
+    """Read everything concurrently; an unreadable variable gets its default, or is an error."""
     names = command.names
-    servers = [it for it in workflow.spec.mcp_servers if command.servers]
-    read = [read_variable(outside, workflow, state, command.turn, it) for it in names]
-    listed = [_listed(outside, workflow, it) for it in servers]
+    servers = [server for server in workflow.spec.mcp_servers if command.servers]
+    read = [read_variable(outside, workflow, state, command.turn, name) for name in names]
+    listed = [_listed(outside, workflow, state.app, server) for server in servers]
     found: dict[str, Json] = {}
     faults: dict[str, str] = {}
     writes: list[EventData] = []
@@ -62,14 +62,14 @@ async def fetch(
 
 
 async def _all(reading: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Do everything at the same time; what is alone needs no task of its own."""
+    """Await everything concurrently; a single coroutine needs no task."""
     if len(reading) > 1:
         return await asyncio.gather(*reading)
-    return [await it for it in reading]
+    return [await task for task in reading]
 
 
 def set_by_source(workflow: Workflow, name: str, value: Json) -> VariableSet:
-    """Return the event that says that a variable was read."""
+    """Return the event for a variable that was read."""
     return VariableSet(name, value, f"source:{workflow.spec.variables[name].source.type}")
 
 
@@ -80,10 +80,11 @@ async def read_variable(
     turn: int,
     name: str,
     values: Mapping[str, Json] | None = None,
+    key: str = "",
 ) -> tuple[Reading | None, str]:
-    """Read a variable; return its value, its default or None, and why it could not be read.
+    """Read a variable; return its value, default or None, and the error if it was unreadable.
 
-    `values` are those it is found by, unless that are the turn's own.
+    `values` replaces the values of the turn in its query. With a `key` its service is called.
     """
     source = workflow.spec.variables[name].source
     values = values_of(state, turn) if values is None else values
@@ -92,20 +93,20 @@ async def read_variable(
         _require_set(workflow, name, values)
         with user_code:
             reading = await read_source(
-                outside, source, app=state.app, workflow=workflow.name, values=values
+                outside, source, app=state.app, workflow=workflow.name, values=values, key=key
             )
         fault = _value_error(workflow, state, turn, name, reading.value)
     except (PortError, UsageError) as error:
         reading, fault = None, str(error)
     except Exception as error:  # noqa: BLE001 - a command's outcome becomes an event
-        # Without its message: that may quote what was read.
-        reading, fault = None, f"it failed unexpectedly, with {type(error).__name__}"
-        _log.error("reading %s failed with %s", name, type(error).__name__)
+        # Without the message, which may quote what was read.
+        reading, fault = None, f"it failed unexpectedly, with {error_type(error)}"
+        _log.error("reading %s failed with %s", name, error_type(error))
     took: dict[str, Json] = {"ms": round((time.perf_counter() - begun) * 1000, 1)}
     if reading is not None and not fault:
         return Reading(reading.value, {**reading.note, **took}), ""
     default: Json = getattr(source, "default", None)
-    if default is None:
+    if default is None or key:  # The caller of a service must know that it failed.
         return None, fault
     return Reading(default, {"default": True, **took}), fault
 
@@ -114,16 +115,16 @@ def _value_error(workflow: Workflow, state: State, turn: int, name: str, value: 
     compiled = workflow.compiled
     variable = compiled.variables[name]
     fault = value_error(compiled, state.values_of(turn), name, value)
-    # A document may not be there; a service or a file has said something, and it is nothing.
+    # A missing document is not an error; an empty answer of a service or file is.
     if value is None and isinstance(variable.source, ExternalSource | FileSource):
         fault = validation_error(variable.type, None, compiled.models)
     if not fault:
         return ""
-    return "it is of the wrong shape" if variable.secret else f"it is of the wrong shape: {fault}"
+    return "it has the wrong shape" if variable.secret else f"it has the wrong shape: {fault}"
 
 
 def _require_set(workflow: Workflow, name: str, values: Mapping[str, Json]) -> None:
-    """Raise UsageError if the url of a service needs what is not set where Weft runs."""
+    """Raise UsageError if the url of a service uses an environment variable that is not set."""
     source = workflow.spec.variables[name].source
     for part in references(source.url) if isinstance(source, ExternalSource) else ():
         needed = workflow.spec.variables.get(part.name)
@@ -136,19 +137,19 @@ def _not_set(name: str) -> UsageError:
 
 
 async def _listed(
-    outside: ExternalPorts, workflow: Workflow, server: McpServer
+    outside: ExternalPorts, workflow: Workflow, app: str, server: McpServer
 ) -> list[dict[str, Json]] | str:
-    """Return the tools a server offers and is allowed to, as models see them; or what is wrong."""
+    """Return the allowed tools of a server as models see them, or the error."""
     if outside.servers is None:
-        return "no tool servers can be used here"
+        return "this host has no tool servers"
     try:
-        reached = reach(server, workflow, outside)
+        reached = reach(server, workflow, outside, app)
         offered = await outside.servers.tools(reached)
     except (ToolError, UsageError) as error:
         return str(error)
-    there = {it.schema.name: it for it in offered}
+    there = {tool.schema.name: tool for tool in offered}
     wanted = there if server.allow is None else server.allow
-    missing = [it for it in wanted if it not in there]
+    missing = [name for name in wanted if name not in there]
     if missing:
         known = ", ".join(there) or "none"
         return f"it has no tool {', '.join(missing)}; available: {known}"
@@ -164,13 +165,14 @@ async def _listed(
     ]
 
 
-def reach(server: McpServer, workflow: Workflow, outside: ExternalPorts) -> ToolServer:
-    """Return how a server is reached, with its secrets; raises UsageError if one is missing."""
+def reach(server: McpServer, workflow: Workflow, outside: ExternalPorts, app: str) -> ToolServer:
+    """Return the connection settings of a server with its secrets; raises UsageError."""
     return ToolServer(
+        app=app,
         name=server.name,
         command=server.command,
         url=_server_address(server.url or "", workflow, outside.environment),
-        env={name: _secret(it, outside.environment) for name, it in server.env.items()},
+        env={name: _secret(setting, outside.environment) for name, setting in server.env.items()},
         login=None if server.auth is None else login(server.auth, outside.environment),
         folder=outside.folder,
         timeout=server.timeout_seconds,
@@ -199,25 +201,27 @@ def _secret(value: str | SecretRef, environment: Mapping[str, str]) -> str:
 
 
 def hidden_settings(workflow: Workflow, environment: Mapping[str, str]) -> dict[str, Json]:
-    """Return the secrets that servers and services are given, so that no text repeats them."""
+    """Return the secrets of servers and services, which are masked in texts."""
     names: list[str] = []
     for server in workflow.spec.mcp_servers:
-        names += [it.secret_env for it in server.env.values() if isinstance(it, SecretRef)]
+        names += [
+            setting.secret_env for setting in server.env.values() if isinstance(setting, SecretRef)
+        ]
         names += [server.auth.secret_env] if server.auth else []
     for variable in workflow.spec.variables.values():
         auth = getattr(variable.source, "auth", None)
         names += [auth.secret_env] if auth else []
     known = {name: environment[name] for name in names if environment.get(name)}
-    return {f"{name}.{at}": it for name in known for at, it in enumerate(forms_of(known[name]))}
+    return {f"{name}.{at}": form for name in known for at, form in enumerate(forms_of(known[name]))}
 
 
 def forms_of(secret: str) -> list[str]:
-    """Return a secret whole and, where it is a name and a password, the password."""
+    """Return a secret and, if it is `user:password`, also the password."""
     return list(filter(None, (secret, secret.partition(":")[2])))
 
 
 def without_secrets(events: Sequence[EventData], hidden: Mapping[str, Json]) -> list[EventData]:
-    """Return what was fetched, should a service have sent a secret back."""
+    """Return the fetched values with secrets masked: a service may send one back."""
     return [_unsecret(event, hidden) for event in events] if hidden else list(events)
 
 

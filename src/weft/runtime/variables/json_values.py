@@ -12,15 +12,15 @@ from weft.engine.events.codec import read_json
 from weft.engine.variables.conditions import same
 from weft.findings import Json
 
-#: More than this is no result but a file, and belongs into a store of its own.
+#: The largest value; larger data belongs in a file or a store.
 MAX_BYTES: Final = 4 * 1024 * 1024
 
-#: Fields, texts and whole numbers that are looked at no further.
+#: The limits of values that are accepted without encoding them.
 _FEW: Final = 256
 _SHORT: Final = 1024
 _SAFE: Final = 2**53
 
-#: What Python says of a value, in plain words.
+#: Messages of Python in plain words.
 _WORDS: Final = (
     ("Out of range float", "it holds a number that is not finite"),
     ("Circular reference", "it contains itself"),
@@ -36,7 +36,7 @@ def plain_json(value: object) -> Json:
     if _is_flat(value):
         return cast("dict[str, Json]", value).copy()
     try:
-        text = json.dumps(value, allow_nan=False, ensure_ascii=False, default=_known)
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False, default=_convert)
         raw = text.encode()
     except UnicodeEncodeError:
         raise _refusal(value, "it holds text that is not valid Unicode") from None
@@ -54,7 +54,7 @@ def plain_json(value: object) -> Json:
 
 
 def _is_flat(value: object) -> bool:
-    """Tell whether a value is a dict of few short fields that are JSON and cannot be changed."""
+    """Return whether a value is a small dict of immutable JSON values."""
     if type(value) is not dict:
         return False
     fields = cast("dict[object, object]", value)
@@ -74,15 +74,15 @@ def _is_simple(key: object, value: object) -> bool:
 
 
 def own_copy(value: Json) -> Json:
-    """Return JSON that may be changed without changing the original."""
+    """Return a deep copy of JSON."""
     return from_json(to_json(value)) if isinstance(value, dict | list) else value
 
 
-def _known(value: object) -> Json:
-    """Translate what JSON has no word for: models, dataclasses, dates, sets and the like."""
+def _convert(value: object) -> Json:
+    """Convert types that JSON lacks: models, dataclasses, dates, sets."""
     name = type(value).__name__
     if isinstance(value, Iterator):
-        # Reading it to its end could take for ever.
+        # An iterator may be endless.
         raise TypeError(f"it holds a value of type {name}, which may have no end")
     try:
         return to_jsonable_python(value)
@@ -90,32 +90,32 @@ def _known(value: object) -> Json:
         raise TypeError(f"it holds a value of type {name}") from error
 
 
-def _in_plain_words(told: str) -> str:
-    return next((words for start, words in _WORDS if told.startswith(start)), told)
+def _in_plain_words(message: str) -> str:
+    return next((words for start, words in _WORDS if message.startswith(start)), message)
 
 
 def _refusal(value: object, reason: str) -> ValueError:
-    return ValueError(f"a value of type {type(value).__name__} that is no JSON: {reason}")
+    return ValueError(f"a value of type {type(value).__name__} that is not JSON: {reason}")
 
 
-#: What stands where a secret would.
+#: Replaces a secret.
 MASK: Final = "(secret)"
 
-#: Shorter ones would blot out harmless text; they are hidden where they stand alone.
+#: Shorter secrets would mask harmless text; they are masked only as whole values.
 _SHORTEST: Final = 6
 
 
 def has_mask(value: Json) -> bool:
-    """Tell whether a secret was left out somewhere in a value."""
+    """Return whether a value contains a masked secret."""
     if isinstance(value, dict):
-        return any(has_mask(it) for it in cast("dict[str, Json]", value).values())
+        return any(has_mask(part) for part in cast("dict[str, Json]", value).values())
     if isinstance(value, list):
-        return any(has_mask(it) for it in cast("list[Json]", value))
+        return any(has_mask(part) for part in cast("list[Json]", value))
     return value == MASK
 
 
 def masked(value: Json, secrets: Mapping[str, Json]) -> Json:
-    """Return a value without the secrets, should any be in it, or a part of one."""
+    """Return a value with secrets and parts of secrets masked."""
     hidden = [secret for secret in secrets.values() if secret and not isinstance(secret, bool)]
     return _masked(value, hidden, _texts(hidden)) if hidden else value
 
@@ -126,11 +126,11 @@ def _masked(value: Json, hidden: list[Json], texts: list[str]) -> Json:
     if isinstance(value, dict):
         fields = cast("dict[str, Json]", value)
         return {
-            cast("str", _masked(key, hidden, texts)): _masked(it, hidden, texts)
-            for key, it in fields.items()
+            cast("str", _masked(key, hidden, texts)): _masked(part, hidden, texts)
+            for key, part in fields.items()
         }
     if isinstance(value, list):
-        return [_masked(it, hidden, texts) for it in cast("list[Json]", value)]
+        return [_masked(part, hidden, texts) for part in cast("list[Json]", value)]
     if isinstance(value, str):
         for text in texts:
             value = value.replace(text, MASK)
@@ -139,7 +139,7 @@ def _masked(value: Json, hidden: list[Json], texts: list[str]) -> Json:
 
 
 def _texts(secrets: Iterable[Json]) -> list[str]:
-    """Return the texts that give secrets away: whole or in parts, in every spelling."""
+    """Return the texts that reveal secrets: whole or in parts, in every encoding."""
     found: set[str] = set()
     waiting = list(secrets)
     while waiting:
@@ -150,17 +150,17 @@ def _texts(secrets: Iterable[Json]) -> list[str]:
             waiting += cast("list[Json]", secret)
         elif secret is not None and not isinstance(secret, bool):
             found |= _spellings(str(secret))
-    # The longest first: one may stand in another.
-    return sorted((it for it in found if len(it) >= _SHORTEST), key=len, reverse=True)
+    # The longest first: one may contain another.
+    return sorted((text for text in found if len(text) >= _SHORTEST), key=len, reverse=True)
 
 
 def _spellings(secret: str) -> set[str]:
-    """Return a secret as it is, and as it stands in JSON, Python, addresses and logins."""
+    """Return a secret, and its encodings in JSON, Python, URLs and logins."""
     raw = secret.encode("utf-8", "surrogatepass")
     escaped = (json.dumps(secret), json.dumps(secret, ensure_ascii=False), repr(secret))
     return {
         secret,
-        *(it[1:-1] for it in escaped),
+        *(text[1:-1] for text in escaped),
         quote(raw),
         quote(raw, safe=""),
         quote_plus(raw),

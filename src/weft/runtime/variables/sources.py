@@ -1,10 +1,12 @@
-"""Reading and writing the variables that live outside: documents, services, files."""
+"""Reads and writes variables outside of the run: documents, services, files."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 from urllib.parse import quote
+
+from pydantic_core import to_json
 
 from weft.context.segment import shown
 from weft.errors import PortError, UsageError
@@ -23,39 +25,48 @@ from weft.spec.variables import (
     FileSource,
     ServiceAuth,
     Source,
+    is_call,
 )
 
-#: How long a store of documents may take for an answer, in seconds.
+T = TypeVar("T")
+
+#: The time limit of a document store in seconds.
 PATIENCE: Final = 10.0
 
-#: The key under which stores keep the identity of a document.
+#: The field with the key of a document.
 KEY: Final = "_id"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A value that was read, and what is told about how."""
+    """A value that was read, and a note about how."""
 
     value: Json
     note: dict[str, Json] = field(default_factory=dict[str, Json])
 
 
 async def read_source(
-    outside: ExternalPorts, source: Source, *, app: str, workflow: str, values: Mapping[str, Json]
+    outside: ExternalPorts,
+    source: Source,
+    *,
+    app: str,
+    workflow: str,
+    values: Mapping[str, Json],
+    key: str = "",
 ) -> Reading:
-    """Read the value of a variable; `values` are those of all others.
+    """Read the value of a variable; `values` are the other variables, `key` is that of a call.
 
-    Raises PortError or UsageError, which says why it cannot be read.
+    Raises PortError or UsageError with the reason.
     """
     match source:
         case DatabaseSource():
-            return await _from_database(outside, source, Scope(app), values)
+            return await _from_database(outside, source, Scope.operator(app), values)
         case EntitySource():
-            return await _from_entity(outside, source, Scope(app), values)
+            return await _from_entity(outside, source, Scope.operator(app), values)
         case ExternalSource():
-            return await _from_service(outside, source, Scope(app), values)
+            return await _from_service(outside, source, Scope.operator(app), values, key)
         case FileSource():
-            return await _from_file(outside, source, workflow)
+            return await _from_file(outside, source, app, workflow)
         case _:
             raise UsageError(f"a {source.type} variable is not read from outside")
 
@@ -76,31 +87,48 @@ async def write_entity(
     kept = {name: value for name, value in fields.items() if name not in (KEY, *query)}
     collection, store = Collection(source.collection, source.database), _documents(outside)
     async with asyncio.timeout(PATIENCE):
-        if not query:  # That of the tenant: there is one, and no field says which.
-            found = await store.find(Scope(app), collection, {}, fields=(KEY,))
+        if not query:  # The tenant has one document, so no field is needed to find it.
+            found = await store.find(Scope.operator(app), collection, {}, fields=(KEY,))
             query = {KEY: found[KEY] if found else app}
-        await store.put(Scope(app), collection, query, kept)
+        await store.put(Scope.operator(app), collection, query, kept)
 
 
 async def _from_database(
     outside: ExternalPorts, source: DatabaseSource, scope: Scope, values: Mapping[str, Json]
 ) -> Reading:
     if source.query_template is not None:
-        query = _without_tenant(cast("Document", filled(source.query_template, values)), scope.app)
+        query = _without_tenant(
+            cast("Document", fill_template(source.query_template, values)), scope.app
+        )
     elif source.search_by is not None:
         query = _search(source.search_by, scope.app, values)
     else:
         query = {}
     wanted = (source.field,) if source.field else source.fields
-    found = await _find(outside, source.collection, source.database, scope, query, wanted)
     note: dict[str, Json] = {"collection": source.collection, "query": query}
+    if source.find == "many":
+        where = Collection(source.collection, source.database)
+        store, order = _documents(outside), source.order or ""
+        asked = store.find_many(scope, where, query, fields=wanted, order=order, limit=source.limit)
+        taken = [_taken(document, source) for document in await _in_time(asked)]
+        items = [value for value in taken if value is not None]
+        if items:
+            return Reading(items, {**note, "count": len(items)})
+        empty = [] if source.default is None else source.default
+        return Reading(empty, {**note, "found": False, "tenant": scope.app})
+    found = await _find(outside, source.collection, source.database, scope, query, wanted)
     if found is None:
         return Reading(source.default, {**note, "found": False, "tenant": scope.app})
+    return _or_default(_taken(found, source), source.default, note)
+
+
+def _taken(document: Document, source: DatabaseSource) -> Json:
+    """Return what a variable takes of a document."""
     if source.field:
-        return _or_default(_at(found, source.field.split(".")), source.default, note)
+        return _at(document, source.field.split("."))
     if source.fields:
-        return Reading({it: _at(found, it.split(".")) for it in source.fields}, note)
-    return Reading({key: it for key, it in found.items() if key != KEY}, note)
+        return {field: _at(document, field.split(".")) for field in source.fields}
+    return {key: value for key, value in document.items() if key != KEY}
 
 
 async def _from_entity(
@@ -111,9 +139,9 @@ async def _from_entity(
     note: dict[str, Json] = {"collection": source.collection, "query": query}
     if found is None:
         return Reading(source.default, {**note, "found": False, "tenant": scope.app})
-    # What it is found by is no field of it, unless its schema says so or says nothing.
+    # The search key is not part of the value unless the schema has it, or there is no schema.
     beside = {KEY, *(set(query) - set(source.document) if source.document else ())}
-    return Reading({key: it for key, it in found.items() if key not in beside}, note)
+    return Reading({key: value for key, value in found.items() if key not in beside}, note)
 
 
 def _or_default(value: Json, default: Json, note: dict[str, Json]) -> Reading:
@@ -121,15 +149,15 @@ def _or_default(value: Json, default: Json, note: dict[str, Json]) -> Reading:
 
 
 def _at(value: Json, path: Sequence[str]) -> Json:
-    """Return what stands at a path: a number is a place in a list, a name is that of each item."""
+    """Return the value at a path: a number is an index, a name in a list applies to each item."""
     for number, key in enumerate(path):
         if not isinstance(value, list):
             value = cast("Document", value).get(key) if isinstance(value, dict) else None
             continue
         items = cast("list[Json]", value)
         if not key.isdecimal():
-            found = (_at(it, path[number:]) for it in items)
-            return [it for it in found if it is not None]
+            found = (_at(item, path[number:]) for item in items)
+            return [value for value in found if value is not None]
         value = items[int(key)] if int(key) < len(items) else None
     return value
 
@@ -143,23 +171,27 @@ async def _find(
     fields: tuple[str, ...],
 ) -> Document | None:
     where = Collection(collection, database)
+    return await _in_time(_documents(outside).find(scope, where, query, fields=fields))
+
+
+async def _in_time(asked: Awaitable[T]) -> T:
     try:
         async with asyncio.timeout(PATIENCE):
-            return await _documents(outside).find(scope, where, query, fields=fields)
+            return await asked
     except TimeoutError:
-        raise PortError(f"the store of documents gave no answer within {PATIENCE:g} s") from None
+        raise PortError(f"the document store did not answer within {PATIENCE:g} s") from None
 
 
 def _documents(outside: ExternalPorts) -> Documents:
     if outside.documents is None:
-        raise UsageError("no store of documents is set up here")
+        raise UsageError("this host has no document store")
     return outside.documents
 
 
 def _search(name: str, app: str, values: Mapping[str, Json]) -> Document:
-    """Return the query for the document whose field equals the run's own value of that name."""
+    """Return the query for the document whose field equals the run's value of that name."""
     if name in TENANT_VARIABLES:
-        return {}  # The store looks among those of the tenant alone.
+        return {}  # The store searches the documents of the tenant only.
     value = values.get(name)
     if value is None:
         raise UsageError(f"documents are searched by {name}, which has no value here")
@@ -175,24 +207,20 @@ def _without_tenant(query: Document, app: str) -> Document:
 
 
 async def _from_service(
-    outside: ExternalPorts, source: ExternalSource, scope: Scope, values: Mapping[str, Json]
+    outside: ExternalPorts,
+    source: ExternalSource,
+    scope: Scope,
+    values: Mapping[str, Json],
+    key: str,
 ) -> Reading:
     if outside.services is None:
-        raise UsageError("no services can be asked here")
-    request = ServiceRequest(
-        service=source.service,
-        operation=source.operation,
-        url=_address(source.url, values),
-        login=None if source.auth is None else login(source.auth, outside.environment),
-        timeout=source.timeout_seconds,
-        max_bytes=source.max_bytes,
-        attempts=source.retry.attempts if source.retry else 1,
-        backoff=source.retry.backoff_seconds if source.retry else 1.0,
-        cache=source.cache.ttl_seconds if source.cache else 0.0,
-    )
-    answer = await outside.services.get(scope, request)
+        raise UsageError("this host has no services")
+    request = service_request(outside, source, values, key)
+    answer = await outside.services.ask(scope, request)
     value = _at(answer.value, source.field.split(".")) if source.field else answer.value
     note: dict[str, Json] = {"service": source.service, "operation": source.operation}
+    if is_call(source):
+        note |= {"method": source.method, "key": key}
     if answer.cached:
         note["cached"] = True
     if answer.attempts > 1:
@@ -200,8 +228,31 @@ async def _from_service(
     return _or_default(value, source.default, note)
 
 
+def service_request(
+    outside: ExternalPorts, source: ExternalSource, values: Mapping[str, Json], key: str
+) -> ServiceRequest:
+    """Return the request for a source; raises UsageError if a value for it is missing."""
+    body = None
+    if source.body is not None:
+        body = to_json(fill_template(source.body, values, is_query=False))
+    return ServiceRequest(
+        service=source.service,
+        operation=source.operation,
+        url=_address(source.url, values),
+        method=source.method,
+        body=body,
+        key=key,
+        login=None if source.auth is None else login(source.auth, outside.environment),
+        timeout=source.timeout_seconds,
+        max_bytes=source.max_bytes,
+        attempts=source.retry.attempts if source.retry else 1,
+        backoff=source.retry.backoff_seconds if source.retry else 1.0,
+        cache=source.cache.ttl_seconds if source.cache else 0.0,
+    )
+
+
 def login(auth: ServiceAuth, environment: Mapping[str, str]) -> ServiceLogin:
-    """Return how a service knows us; raises UsageError if the secret is not there."""
+    """Return the login for a service; raises UsageError if its secret is not set."""
     secret = environment.get(auth.secret_env)
     if not secret:
         raise UsageError(
@@ -211,38 +262,47 @@ def login(auth: ServiceAuth, environment: Mapping[str, str]) -> ServiceLogin:
     return ServiceLogin(auth.type, secret, auth.header)
 
 
-async def _from_file(outside: ExternalPorts, source: FileSource, workflow: str) -> Reading:
+async def _from_file(
+    outside: ExternalPorts, source: FileSource, app: str, workflow: str
+) -> Reading:
     if outside.files is None:
-        raise UsageError("no files can be read here")
-    text = await outside.files.read(workflow, source.path)
+        raise UsageError("this host cannot read files")
+    text = await outside.files.read(app, workflow, source.path)
     if source.format == "text":
         return Reading(text, {"path": source.path})
-    value = await asyncio.to_thread(_parsed, source.path, source.format, text)
+    value = await asyncio.to_thread(_parse_file, source.path, source.format, text)
     return Reading(value, {"path": source.path})
 
 
-def _parsed(path: str, form: Format, text: str) -> Json:
+def _parse_file(path: str, form: Format, text: str) -> Json:
     parsed = parse_text(text, form)
-    if parsed.errors:  # What is wrong is not quoted: the file may hold a secret.
-        raise PortError(f"{path} is no {form}; look at {spot(text, parsed.errors[0].start)}")
+    if parsed.errors:  # The text is not quoted: the file may contain a secret.
+        raise PortError(f"{path} is not valid {form}; see {spot(text, parsed.errors[0].start)}")
     return cast("Json", parsed.data)
 
 
-def filled(template: Json, values: Mapping[str, Json]) -> Json:
-    """Return a template of JSON with values put in; `"{name}"` alone keeps the type of its value.
+def fill_template(template: Json, values: Mapping[str, Json], *, is_query: bool = True) -> Json:
+    """Return a JSON template with its values; `"{name}"` alone keeps the type of the value.
+
+    In a query, a value must be there and cannot be an object.
 
     >>> filled({"total": {"$gt": "{limit}"}, "note": "for {user}"}, {"limit": 3, "user": "ada"})
     {'total': {'$gt': 3}, 'note': 'for ada'}
     """
     if isinstance(template, dict):
         fields = cast("Document", template)
-        return {name: filled(it, values) for name, it in fields.items()}
+        return {
+            name: fill_template(field, values, is_query=is_query) for name, field in fields.items()
+        }
     if isinstance(template, list):
-        return [filled(it, values) for it in cast("list[Json]", template)]
+        parts = cast("list[Json]", template)
+        return [fill_template(part, values, is_query=is_query) for part in parts]
     if not isinstance(template, str):
         return template
     parts = parse_template(template)
     if len(parts) == 1 and isinstance(parts[0], Reference):
+        if not is_query:
+            return values.get(parts[0].name)
         return _plain(_needed(parts[0].name, values))
     return "".join(
         part if isinstance(part, str) else shown(_needed(part.name, values)) for part in parts
@@ -250,7 +310,7 @@ def filled(template: Json, values: Mapping[str, Json]) -> Json:
 
 
 def _plain(value: Json) -> Json:
-    """Return a value as something to compare with: an object would be taken for operators."""
+    """Return a value for a comparison; an object would be read as operators."""
     if isinstance(value, dict):
         raise UsageError("an object cannot be put into a query")
     return value
@@ -264,10 +324,10 @@ def _needed(name: str, values: Mapping[str, Json]) -> Json:
 
 
 def _address(url: str, values: Mapping[str, Json]) -> str:
-    """Return a url with values in it, encoded; one at its beginning is the first part of it."""
+    """Return a url with encoded values; a value at its beginning is inserted unchanged."""
     parts = [
-        it if isinstance(it, str) else quote(shown(_needed(it.name, values)), safe="")
-        for it in parse_template(url)
+        part if isinstance(part, str) else quote(shown(_needed(part.name, values)), safe="")
+        for part in parse_template(url)
     ]
     first = next(iter(parse_template(url)), "")
     if isinstance(first, Reference):

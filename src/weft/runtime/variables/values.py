@@ -1,9 +1,8 @@
-"""Values a run starts with, and the secrets that no event holds."""
+"""The initial values of a run, and secrets, which no event contains."""
 
 import ast
 import logging
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Final
 
 from weft.check.code.functions import read_in
@@ -29,10 +28,9 @@ def start_values(
     given: Mapping[str, Json],
     kept: Mapping[str, Json],
 ) -> dict[str, Json]:
-    """Return the values that are not in the package: from the environment, kept and given ones.
+    """Return the initial values from the environment, from earlier runs and from the caller.
 
-    Secrets are looked for, so that a run does not begin without them, but their values stay
-    outside. Suppressed variables are removed, wherever they come from.
+    Secrets must be set, but their values are not returned. Suppressed variables are removed.
     """
     compiled = workflow.compiled
     values: dict[str, Json] = {}
@@ -42,21 +40,21 @@ def start_values(
             if not variable.secret:
                 values[name] = found
             elif found is not None:
-                values[name] = None  # It is set; its value stays outside.
+                values[name] = None  # It is set; its value is not recorded.
             else:
                 _require_unread(workflow, name, variable.source)
         elif name in kept and _still_fits(compiled, name, kept[name]):
             values[name] = kept[name]
     for name, value in given.items():
-        values[name] = _given(compiled, name, value)
+        values[name] = _check_start_value(compiled, name, value)
     purged = [name for name in values if name in workflow.suppressed]
     if purged:
-        _log.warning("%s: %s do not exist here and were taken out", workflow.name, purged)
+        _log.warning("%s: %s do not exist here and were removed", workflow.name, purged)
     return {name: value for name, value in values.items() if name not in purged}
 
 
 def _require_unread(workflow: Workflow, name: str, source: EnvironmentSource) -> None:
-    """Raise UsageError if code of the package reads a secret that is not set.
+    """Raise UsageError if the code of the package reads a secret that is not set.
 
     One whose type allows None, or that is read with a default, may be missing.
     """
@@ -79,7 +77,7 @@ def _reads(node: ast.AST, name: str) -> bool:
 
 
 def _still_fits(compiled: CompiledWorkflow, name: str, value: Json) -> bool:
-    """Tell whether an earlier run's value is one; the package may declare another type now."""
+    """Return whether the value of an earlier run is valid for the current type."""
     return value is None or not validation_error(
         compiled.variables[name].type, value, compiled.models
     )
@@ -88,7 +86,7 @@ def _still_fits(compiled: CompiledWorkflow, name: str, value: Json) -> bool:
 def from_environment(
     compiled: CompiledWorkflow, name: str, source: EnvironmentSource, environment: Mapping[str, str]
 ) -> Json:
-    """Return what the environment says a variable is; raises UsageError if it does not fit."""
+    """Return the value of an environment variable; raises UsageError if it is invalid."""
     text = environment.get(source.env_var)
     if text is None:
         if source.required:
@@ -101,12 +99,12 @@ def from_environment(
         return coerce_text(compiled.variables[name].type, text, models=compiled.models)
     except ExpressionError as error:
         raise UsageError(
-            f"the environment variable {source.env_var} does not fit {name}: {error}",
+            f"the environment variable {source.env_var} is invalid for {name}: {error}",
             hint=f"give {source.env_var} a value of the declared type",
         ) from error
 
 
-def _given(compiled: CompiledWorkflow, name: str, value: Json) -> Json:
+def _check_start_value(compiled: CompiledWorkflow, name: str, value: Json) -> Json:
     variable = compiled.variables.get(name)
     if variable is None:
         near = nearest(name, compiled.variables)
@@ -124,13 +122,13 @@ def _given(compiled: CompiledWorkflow, name: str, value: Json) -> Json:
 def _givable(compiled: CompiledWorkflow) -> list[str]:
     return [
         name
-        for name, it in compiled.variables.items()
-        if it.source.type in _GIVABLE and not it.secret
+        for name, variable in compiled.variables.items()
+        if variable.source.type in _GIVABLE and not variable.secret
     ]
 
 
 def open_value(compiled: CompiledWorkflow, name: str, value: Json) -> Json:
-    """Return a value as it is written down; raises UsageError if it does not fit or may not be."""
+    """Return a value as recorded; raises UsageError if it is invalid or not allowed."""
     if compiled.variables[name].secret:
         raise UsageError(f"{name} is secret and cannot be given", hint="set it where Weft runs")
     try:
@@ -147,64 +145,10 @@ def open_value(compiled: CompiledWorkflow, name: str, value: Json) -> Json:
     return plain
 
 
-def fitting_text(text: str | None) -> str | None:
-    """Return words of a person; raises UsageError for none, or what no file could hold."""
-    if text is None:
-        return None
-    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UsageError(f"a message is text, not {type(text).__name__}")
-    refuse_empty(text, "say something, or leave it out and the workflow begins without")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise UsageError("the message is not valid Unicode text") from error
-    return text
-
-
-def refuse_empty(message: str, hint: str) -> None:
-    """Refuse a message that says nothing: an agent would be asked to answer it all the same."""
-    if not message.strip():
-        raise UsageError("the message is empty", hint=hint)
-
-
 def secret_values(compiled: CompiledWorkflow, environment: Mapping[str, str]) -> dict[str, Json]:
-    """Return the values of a workflow's secret variables as they are now."""
+    """Return the current values of a workflow's secret variables."""
     return {
         name: from_environment(compiled, name, variable.source, environment)
         for name, variable in compiled.variables.items()
         if variable.secret and isinstance(variable.source, EnvironmentSource)
     }
-
-
-@dataclass(frozen=True, slots=True)
-class TypedAnswer:
-    """An answer with what a person has typed into its secret fields."""
-
-    value: Json
-    secrets: tuple[Json, ...]
-
-    def __repr__(self) -> str:
-        return "TypedAnswer(...)"
-
-
-class SecretAnswers:
-    """What people have typed into secret fields: in memory, until the call is over that asked.
-
-    No journal keeps it. A call that is made anew in another process asks again.
-    """
-
-    def __init__(self) -> None:
-        self._typed: dict[tuple[str, str], TypedAnswer] = {}
-
-    def keep(self, app: str, request: str, value: Json, secrets: Iterable[Json]) -> None:
-        """Keep an answer for the call that asked."""
-        self._typed[app, request] = TypedAnswer(value, tuple(secrets))
-
-    def get(self, app: str, request: str) -> TypedAnswer | None:
-        """Return an answer as it was typed; None if it has no secrets, or they are gone."""
-        return self._typed.get((app, request))
-
-    def forget(self, app: str, prefix: str) -> None:
-        """Forget the answers to the questions of a call."""
-        for key in [it for it in self._typed if it[0] == app and it[1].startswith(prefix)]:
-            del self._typed[key]

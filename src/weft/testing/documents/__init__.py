@@ -1,1 +1,1 @@
-"""The suite every store of documents must pass."""
+"""The conformance suite of document stores."""

@@ -1,4 +1,4 @@
-"""What must hold when documents are looked for, and who may see them."""
+"""Checks of queries, pages and tenants."""
 
 from collections.abc import Awaitable
 from typing import Final
@@ -17,11 +17,11 @@ from weft.testing.documents.samples import (
     Check,
     OpenDocuments,
 )
-from weft.testing.journal.samples import expect, expect_error
+from weft.testing.store.samples import expect, expect_error
 
 
 async def queries_fit(open_documents: OpenDocuments) -> None:
-    """Every operator fits what it fits in MongoDB."""
+    """Every operator matches what it matches in MongoDB."""
     store = await open_documents()
     for key, document in STORED.items():
         await store.put(SHOP, ORDERS, {"_id": key}, document)
@@ -41,7 +41,7 @@ async def _fits(store: Documents, key: str, query: dict[str, Json]) -> bool:
 
 
 async def fields_are_taken(open_documents: OpenDocuments) -> None:
-    """What is asked for by dotted fields is there, and nothing else."""
+    """A projection returns the named fields and nothing else."""
     store = await open_documents()
     document = {
         "a": {"b": 1, "c": {"d": 2, "e": 3}},
@@ -68,7 +68,7 @@ async def fields_are_taken(open_documents: OpenDocuments) -> None:
 
 
 async def pages_by_key(open_documents: OpenDocuments) -> None:
-    """Documents are listed by key, a page after the other, and are deleted by key."""
+    """Documents are listed by key in pages, and deleted by key."""
     store = await open_documents()
     keys = sorted(["é", "🙂", "a b", "A", *(f"k{number:02}" for number in range(20))])
     for number, key in enumerate(reversed(keys)):
@@ -76,7 +76,7 @@ async def pages_by_key(open_documents: OpenDocuments) -> None:
     seen: list[Json] = []
     after = None
     while page := await store.page(SHOP, ORDERS, after=after, limit=7):
-        seen += [it["_id"] for it in page]
+        seen += [document["_id"] for document in page]
         after = str(seen[-1])
     expect(seen, keys, "keys of all pages")
     expect(
@@ -87,13 +87,13 @@ async def pages_by_key(open_documents: OpenDocuments) -> None:
     )
     expect(await store.find(SHOP, ORDERS, {"_id": "k03"}), None, "what was deleted")
     page = await store.page(SHOP, ORDERS, after="k03", limit=1)
-    expect([it["_id"] for it in page], ["k04"], "the page after what was deleted")
+    expect([document["_id"] for document in page], ["k04"], "the page after what was deleted")
     expect(await store.collections(SHOP), [(ORDERS, 23)], "collections and counts")
     await store.close()
 
 
 async def tenants_are_apart(open_documents: OpenDocuments) -> None:
-    """No call of a tenant sees or changes what another has, whatever it asks for."""
+    """No call of a tenant sees or changes documents of another."""
     store = await open_documents()
     await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 1})
     await store.put(BANK, ORDERS, {"_id": "b"}, {"n": 1})
@@ -120,11 +120,13 @@ async def tenants_are_apart(open_documents: OpenDocuments) -> None:
     expect(await store.page(BANK, ORDERS), [{"_id": "b", "n": 1}], "documents of the tenant")
     listed = [(Collection("Accounts"), 1), (ORDERS, 1)]
     expect(await store.collections(BANK), listed, "collections of the tenant")
-    expect(await store.collections(Scope("other")), [], "collections of a tenant without any")
+    expect(
+        await store.collections(Scope.operator("other")), [], "collections of a tenant without any"
+    )
     await store.close()
 
 
-#: What a store may call the field of the tenant, and what would widen it.
+#: Names a store may use for the tenant field, and queries that would widen it.
 _TENANT_NAMES: Final = ("app_id", "app", "tenant", "enterprise_id")
 _OTHERS: Final[tuple[Json, ...]] = ("bank", {"$ne": "shop"}, {"$in": ["shop", "bank"]}, ["bank"])
 
@@ -146,7 +148,7 @@ async def _may_refuse(attempt: Awaitable[object]) -> None:
 
 
 async def the_last_written_is_found(open_documents: OpenDocuments) -> None:
-    """Of several documents that fit, the one is found that was written last."""
+    """Of several matching documents, the last written is found."""
     store = await open_documents()
     for key in ("b", "c", "a"):
         await store.put(SHOP, ORDERS, {"_id": key}, {"status": "open"})
@@ -162,7 +164,7 @@ async def the_last_written_is_found(open_documents: OpenDocuments) -> None:
 
 
 async def tenants_may_name_alike(open_documents: OpenDocuments) -> None:
-    """Documents of two tenants are two, also if they have the same key."""
+    """Documents of two tenants are separate, even with the same key."""
     store = await open_documents()
     for scope in (SHOP, BANK):
         await store.put(scope, ORDERS, {"_id": "a"}, {"of": scope.app})
@@ -173,9 +175,38 @@ async def tenants_may_name_alike(open_documents: OpenDocuments) -> None:
     await store.close()
 
 
+async def many_are_found(open_documents: OpenDocuments) -> None:
+    """Several documents are found, in their order, as many as asked for."""
+    store = await open_documents()
+    numbers: dict[str, Json] = {"a": 3, "b": None, "c": 1, "d": 10, "e": "1", "f": True, "g": 1.0}
+    for key, number in numbers.items():
+        at: Document = {} if number is None else {"number": number}
+        await store.put(SHOP, ORDERS, {"_id": key}, {"at": at, "open": key != "d"})
+    await store.put(BANK, ORDERS, {"_id": "z"}, {"open": True})
+    asked: tuple[tuple[dict[str, Json], str, int, str], ...] = (
+        ({}, "", 20, "gfedcba"),
+        ({}, "", 2, "gf"),
+        ({"open": True}, "at.number", 20, "bgcaef"),
+        ({"open": True}, "-at.number", 20, "feagcb"),
+        ({}, "-at.number", 3, "fed"),
+        ({"open": "never"}, "at.number", 3, ""),
+    )
+    for query, order, limit, wanted in asked:
+        found = await store.find_many(SHOP, ORDERS, query, order=order, limit=limit)
+        keys = "".join(str(document["_id"]) for document in found)
+        expect(keys, wanted, f"the first {limit} of {query} by {order!r}")
+    found = await store.find_many(SHOP, ORDERS, {}, fields=("open",), order="-at.number", limit=3)
+    expect(found, [{"open": True}, {"open": True}, {"open": False}], "one field of several")
+    for order in ("-", "a..b", "$a"):
+        attempt = store.find_many(SHOP, ORDERS, {}, order=order)
+        await expect_error(UsageError, attempt, f"the order {order!r}")
+    await store.close()
+
+
 READING_CHECKS: Final[tuple[Check, ...]] = (
     queries_fit,
     fields_are_taken,
+    many_are_found,
     pages_by_key,
     tenants_are_apart,
 )

@@ -16,7 +16,7 @@ BANK: Final = Scope("bank", "ann")
 ORDERS: Final = Collection("Orders")
 ARCHIVED: Final = Collection("Orders", "weft_archive")
 
-#: Whatever JSON can hold.
+#: Values of every JSON type.
 ANYTHING: Final[Document] = {
     "nothing": None,
     "yes": True,
@@ -27,7 +27,7 @@ ANYTHING: Final[Document] = {
     "nested": {"": 1, "a.b": 2, "$c": {"deep": {"deeper": [{"deepest": False}]}}},
 }
 
-#: Names of fields that mean something elsewhere.
+#: Names of fields with a special meaning elsewhere.
 NASTY: Final = (
     *("with space", 'quo"te', "apo'strophe", "back\\slash", "semi;colon", "-- comment", "0", "é🙂"),
     *("[0]", "*", "%s", "{x}", "new\nline", "__class__", "select", "key", "body", "app", "seq"),
@@ -42,7 +42,7 @@ STORED: Final[dict[str, Document]] = {
     "large": {"n": 2**53 + 1, "text": "b\x00c", "tags": [None], "at": [{"city": "Oslo"}]},
 }
 
-#: What each query fits, as in MongoDB.
+#: The documents that each query matches, as in MongoDB.
 FITTING: Final[tuple[tuple[dict[str, Json], set[str]], ...]] = (
     ({}, set(STORED)),
     ({"n": 1}, {"one", "many"}),

@@ -1,0 +1,1 @@
+"""Live streams: within one process, and merged between processes."""

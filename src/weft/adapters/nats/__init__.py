@@ -1,0 +1,1 @@
+"""Signals and live streams over NATS."""

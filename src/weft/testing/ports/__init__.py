@@ -1,0 +1,1 @@
+"""The suites that every signal, live stream and vault must pass."""
