@@ -1,26 +1,23 @@
 """The collections of a workspace: made of files and texts, searched by meaning and keywords."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
-from weft.adapters.collections.collection import EmbeddedCollection, Stats, require_numpy
-from weft.adapters.collections.file import (
-    Place,
-    read_name,
-    require_name,
-    tenant_folder,
-    unknown_collection_error,
-)
+from weft.adapters.collections.collection import SqlCollection, Stats, require_numpy
 from weft.adapters.collections.ingest import Ingested, Ingestion, Progress, source_name
+from weft.adapters.collections.rows import UnknownCollectionError, require_name
+from weft.adapters.collections.sqlite import SqliteCollections
 from weft.adapters.collections.texts import Chunking
+from weft.app.documents import POSTGRES
 from weft.app.embeddings import open_embedder
 from weft.app.folders import make_folder, refuse_package
 from weft.environment import read_environment
 from weft.errors import RetrievalError, UsageError
 from weft.findings import Json
-from weft.ids import join_names, nearest
+from weft.ids import join_names, nearest, suggestion
 from weft.ports.retrieval import (
     MIN_RELEVANCE,
     TOP_K,
@@ -30,6 +27,9 @@ from weft.ports.retrieval import (
     VectorSearchAdapter,
 )
 from weft.spec.part import name_list
+
+if TYPE_CHECKING:
+    from weft.adapters.collections.postgres import PostgresCollections
 
 #: The collections of a workspace; their folder is not for version control.
 COLLECTIONS: Final = Path(".weft") / "collections"
@@ -44,6 +44,12 @@ _MOST_NAMED: Final = 5
 CollectionName: TypeAlias = type[Collection] | str
 
 
+def _name(collection: CollectionName) -> str:
+    name = collection if isinstance(collection, str) else collection.collection_name()
+    require_name(name)
+    return name
+
+
 def _several(paths: Iterable[str | Path]) -> tuple[str | Path, ...]:
     try:
         return name_list(paths)
@@ -54,27 +60,30 @@ def _several(paths: Iterable[str | Path]) -> tuple[str | Path, ...]:
 class Collections:
     """The collections of all tenants of a workspace. Close it, or use it with `async with`.
 
-    Files are opened when needed. `open_embedder` is called once, with the first text to embed
-    or to search for.
+    Files and connections are opened when needed. `open_embedder` is called once, with the first
+    text to embed or to search for.
     """
 
     def __init__(
-        self, workspace: Path, open_embedder: Callable[[], Embedder | None], *, folder: Path
+        self,
+        workspace: Path,
+        open_embedder: Callable[[], Embedder | None],
+        *,
+        store: "SqliteCollections | PostgresCollections",
     ) -> None:
         self._workspace = workspace
-        self._folder = folder
+        self._store = store
         self._open_embedder = open_embedder
         self._embedder: Embedder | None = None
         self._chosen = False
-        self._open: dict[Place, EmbeddedCollection] = {}
+        self._open: dict[tuple[str, str], SqlCollection] = {}
 
     def adapter(self, app: str, collection: str) -> VectorSearchAdapter[Any] | None:
         """Return the adapter of a tenant's collection; None if there is none."""
-        place = Place(self._folder, app, collection)
-        if not place.exists():
+        if not self._store.exists(app, collection):
             return None
         try:
-            return self._collection(place)
+            return self._collection(app, collection)
         except UsageError as error:  # a wrong setting, or something that is not installed
             return _UnusableCollection(error)
 
@@ -97,10 +106,10 @@ class Collections:
         files = [Path(path) for path in _several(paths)]
         for file in files:
             if not file.exists():
-                raise RetrievalError(f"there is no file {file}", hint="look at the spelling")
-        place = self._place(collection, app, makes=bool(files))
+                raise RetrievalError(f"there is no file {file}", hint="check the path")
+        name = _name(collection)
         ingestion = Ingestion(
-            self._collection(place),
+            self._collection(app, name) if files else await self._existing(name, app),
             metadata=metadata,
             chunking=chunking,
             on_progress=on_progress,
@@ -117,8 +126,8 @@ class Collections:
         app: str = _LOCAL,
     ) -> Ingested:
         """Add texts to a collection, by their names in citations."""
-        place = self._place(collection, app, makes=True)
-        ingestion = Ingestion(self._collection(place), metadata=metadata, chunking=chunking)
+        new = self._collection(app, _name(collection))
+        ingestion = Ingestion(new, metadata=metadata, chunking=chunking)
         return await ingestion.texts(texts)
 
     async def search(
@@ -132,25 +141,24 @@ class Collections:
         app: str = _LOCAL,
     ) -> list[RetrievalResult]:
         """Return the passages that match a query, the best first."""
-        found = self._collection(self._place(collection, app))
+        found = await self._existing(collection, app)
         return await found.search(query, top_k=top_k, min_relevance=min_relevance, filters=filters)
 
     async def compares_meanings(self, collection: CollectionName, *, app: str = _LOCAL) -> bool:
-        """Tell whether a search uses vectors, or keywords alone."""
-        return await self._collection(self._place(collection, app)).embeds()
+        """Return whether a search uses vectors, or keywords alone."""
+        return await (await self._existing(collection, app)).embeds()
 
     def names(self, app: str = _LOCAL) -> list[str]:
         """Return the collections of a tenant."""
-        files = tenant_folder(self._folder, app).glob("*.db")
-        return sorted(name for name in map(read_name, files) if name is not None)
+        return self._store.names(app)
 
     async def stats(self, collection: CollectionName, *, app: str = _LOCAL) -> Stats:
         """Return the statistics of a collection."""
-        return await self._collection(self._place(collection, app)).stats()
+        return await (await self._existing(collection, app)).stats()
 
     async def sources(self, collection: CollectionName, *, app: str = _LOCAL) -> list[str]:
         """Return the sources of a collection."""
-        return sorted(await self._collection(self._place(collection, app)).sources())
+        return sorted(await (await self._existing(collection, app)).sources())
 
     async def remove(
         self, collection: CollectionName, sources: Sequence[str | Path] = (), *, app: str = _LOCAL
@@ -159,22 +167,22 @@ class Collections:
 
         A source is named as in citations, or as the file or folder that was added.
         """
-        place = self._place(collection, app)
+        opened = await self._existing(collection, app)
         if not sources:
-            await self._close_collection(place)
-            place.delete()
+            del self._open[app, opened.name]
+            await opened.delete()
             return []
-        known = await self.sources(collection, app=app)
+        known = sorted(await opened.sources())
         found = dict.fromkeys(
             name
             for source in _several(sources)
-            for name in self._matching_sources(place, source, known)
+            for name in self._matching_sources(opened.name, source, known)
         )
-        await self._collection(place).remove(list(found))
+        await opened.remove(list(found))
         return list(found)
 
     def _matching_sources(
-        self, place: Place, source: str | Path, known: Sequence[str]
+        self, collection: str, source: str | Path, known: Sequence[str]
     ) -> list[str]:
         """Return the sources that a name means; a folder means all files in it."""
         if str(source) in known:
@@ -182,17 +190,15 @@ class Collections:
         name = source_name(Path(source), self._workspace)
         found = [source for source in known if source == name or source.startswith(f"{name}/")]
         if not found:
-            near = nearest(str(source), known)
-            hint = (
-                f"did you mean {near}?" if near else f"available: {join_names(known, _MOST_NAMED)}"
-            )
-            raise RetrievalError(f"{place.name} has no source {source}", hint=hint)
+            hint = suggestion(str(source), known, f"available: {join_names(known, _MOST_NAMED)}")
+            raise RetrievalError(f"{collection} has no source {source}", hint=hint)
         return found
 
     async def close(self) -> None:
         """Close all collections and the embedder."""
-        for place in list(self._open):
-            await self._close_collection(place)
+        while self._open:
+            await self._open.popitem()[1].close()
+        await self._store.close()
         if self._embedder is not None:
             await self._embedder.close()
         self._embedder, self._chosen = None, False
@@ -208,26 +214,23 @@ class Collections:
     ) -> None:
         await self.close()
 
-    def _place(self, collection: CollectionName, app: str, *, makes: bool = False) -> Place:
-        name = collection if isinstance(collection, str) else collection.collection_name()
-        require_name(name)
-        place = Place(self._folder, app, name)
-        if makes:
-            refuse_package(self._workspace, "collections")
-            make_folder(self._folder.parent, "collections")
-        elif not place.exists():
-            known = self.names(app=app)
+    async def _existing(self, collection: CollectionName, app: str) -> SqlCollection:
+        """Return a collection; raises RetrievalError if there is none."""
+        name = _name(collection)
+        # On a thread: the database may have to be asked.
+        if not await asyncio.to_thread(self._store.exists, app, name):
+            known = await asyncio.to_thread(self._store.names, app)
             near = nearest(name, known)
             if near or known:
                 hint = f"did you mean {near}?" if near else f"available: {', '.join(known)}"
                 raise RetrievalError(f'there is no collection "{name}"', hint=hint)
-            raise unknown_collection_error(name)
-        return place
+            raise UnknownCollectionError(name)
+        return self._collection(app, name)
 
-    def _collection(self, place: Place) -> EmbeddedCollection:
-        if place not in self._open:
-            self._open[place] = EmbeddedCollection(place, self._choose_embedder())
-        return self._open[place]
+    def _collection(self, app: str, name: str) -> SqlCollection:
+        if (app, name) not in self._open:
+            self._open[app, name] = self._store.open(app, name, self._choose_embedder())
+        return self._open[app, name]
 
     def _choose_embedder(self) -> Embedder | None:
         if not self._chosen:
@@ -236,11 +239,6 @@ class Collections:
                 require_numpy()
             self._chosen = True
         return self._embedder
-
-    async def _close_collection(self, place: Place) -> None:
-        found = self._open.pop(place, None)
-        if found is not None:
-            await found.close()
 
 
 class _UnusableCollection:
@@ -274,5 +272,24 @@ def open_collections(
     settings = read_environment() if environment is None else environment
     folder = Path(workspace)
     return Collections(
-        folder, lambda: embedder or open_embedder(settings), folder=folder / COLLECTIONS
+        folder, lambda: embedder or open_embedder(settings), store=_store_of(folder, settings)
     )
+
+
+def _store_of(
+    workspace: Path, settings: Mapping[str, str]
+) -> "SqliteCollections | PostgresCollections":
+    """Return the PostgreSQL of the settings, or the files of the workspace."""
+    address = settings.get("WEFT_STORE", "")
+    if address.startswith(POSTGRES):
+        # Deferred: an optional dependency.
+        from weft.adapters.collections.postgres import PostgresCollections  # noqa: PLC0415
+
+        return PostgresCollections(address)
+    folder = workspace / COLLECTIONS
+
+    def prepare() -> None:
+        refuse_package(workspace, "collections")
+        make_folder(folder.parent, "collections")
+
+    return SqliteCollections(folder, prepare)

@@ -1,4 +1,4 @@
-"""Coverage of simulated runs: what they should reach, what they reached, how to get further."""
+"""Coverage of simulated runs: their goals, what they reached, and the ways to the rest."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ from weft.spec.workflow import WorkflowSpec
 
 
 class _Hop(NamedTuple):
-    """From an agent or group to who is next; without a rule it needs nothing."""
+    """A transition from an agent or group to the next one; without a rule it is unconditional."""
 
     source: str
     target: str
@@ -45,10 +45,10 @@ class _Hop(NamedTuple):
 
 
 def near_steering(spec: WorkflowSpec, compiled: CompiledWorkflow, goal: int | None) -> Steering:
-    """Lead along the fewest handoffs to one, by its index, or to the end."""
+    """Return the steering along the fewest handoffs to a handoff, by its index, or to the end."""
     steps = steps_of(compiled, None)
     everywhere = list(_hops(spec, compiled))
-    # Ways that one step opens come first: others need what must have been set before.
+    # Ways that one step opens come first; others need values that were set before.
     near = [hop for hop in everywhere if _is_open(spec, compiled, hop, steps.get(hop.source, ()))]
     hops = {**_hops_to(spec, everywhere, goal), **_hops_to(spec, near, goal)}
     ways: dict[str, tuple[tuple[Move, ...], ...]] = {}
@@ -76,7 +76,7 @@ def _is_open(
 
 
 def _hops_to(spec: WorkflowSpec, hops: Sequence[_Hop], goal: int | None) -> dict[str, _Hop]:
-    """Return which way each agent takes to come nearest to the goal."""
+    """Return the transition of each agent that leads nearest to the goal."""
     if goal is None:
         nearest, waiting = dict[str, _Hop](), [TERMINATE]
     else:
@@ -101,9 +101,9 @@ def _hops(spec: WorkflowSpec, compiled: CompiledWorkflow) -> Iterator[_Hop]:
 
 
 def _leads(spec: WorkflowSpec, compiled: CompiledWorkflow, hop: _Hop, step: Step) -> bool:
-    """Tell whether a step makes the condition of a way hold, or all others of the agent not.
+    """Return whether a step makes a way's condition true, or all others of the agent false.
 
-    What else was set before is unknown: values are taken to be as at the start.
+    Other values are assumed to be the initial ones.
     """
     values = {
         **compiled.start_values,
@@ -125,45 +125,45 @@ def _holds(condition: str, values: Mapping[str, Json]) -> bool:
         return False
 
 
-#: Every so many runs, one looks around on its way.
+#: One of this many runs explores on its way.
 _STRAIGHT: Final = 3
 
-#: How likely it then does what leads to its goal, and how likely nothing that matters.
+#: The probabilities that it then goes toward its goal, and that it does nothing relevant.
 _TO_GOAL: Final = 0.6
 _IDLE: Final = 0.15
 
 _LOST: Final = 0.4
 
-#: A handoff that so many runs made for, each knowing how, cannot be taken.
+#: After this many runs that knew the way, a handoff is considered unreachable.
 _ENOUGH: Final = 5
 
-#: How those begin who do what a tool does.
+#: The prefix of actors that are tools.
 _TOOL: Final = "tool:"
 
-#: After this part of its turns, a run makes for its end.
+#: After this share of its turns, a run goes to its end.
 _HALF: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerWay:
-    """An answer of a person that decides something: the question, and what stands where."""
+class AnswerChoice:
+    """An answer of a person that decides something: the question, and values by path."""
 
     tool: str
     places: Places
 
     def __str__(self) -> str:
-        told = (f"{'.'.join(path)} = {value}" for path, value in self.places)
-        return f"{self.tool}: {', '.join(told)}"
+        values = (f"{'.'.join(path)} = {value}" for path, value in self.places)
+        return f"{self.tool}: {', '.join(values)}"
 
 
 @dataclass
-class Course:
-    """What happened in one run."""
+class SimulatedRun:
+    """The course of one simulated run."""
 
     goal: int | None = None
-    #: Whether it makes straight for its goal; others look around on the way.
+    #: Whether it goes straight to its goal; other runs explore on the way.
     straight: bool = True
-    #: Whether somebody had to choose among several ways, of which only one may lead to the goal.
+    #: Whether an agent or person had to choose among several ways to the goal.
     guessed: bool = False
     agents: dict[str, None] = field(default_factory=dict[str, None])
     rules: dict[int, None] = field(default_factory=dict[int, None])
@@ -173,7 +173,7 @@ class Course:
 
 
 class Coverage:
-    """Says what there is to come to, and how; is told what happens while it happens."""
+    """Sets the goals of simulated runs, steers them, and records what they reach."""
 
     def __init__(self, subject: Subject) -> None:
         self.spec = subject.spec
@@ -191,42 +191,42 @@ class Coverage:
             if isinstance(tool, UiTool) and tool.agent in self.agents
         }
         self.answers = list(self._answers())
-        self.courses: dict[str, Course] = {}
-        #: The tools that failed, with why; what they decline on purpose is no failure.
+        self.courses: dict[str, SimulatedRun] = {}
+        #: The tools that failed, with the reason; a deliberate refusal is not a failure.
         self.failures: dict[str, None] = {}
-        #: How many runs knew how to come to a handoff, and did not.
+        #: How many runs knew the way to a handoff and did not reach it.
         self._tries: Counter[int] = Counter()
 
     def values_of(self, name: str) -> tuple[Json, ...]:
-        """Return the values of a variable that make a difference to rules."""
+        """Return the values of a variable that rules distinguish."""
         return self._ways.values(name) if self._ways else ()
 
     def begin(self, run: str, number: int) -> None:
-        """Give a run its goal: one of the handoffs that none has taken yet."""
+        """Give a run its goal: a handoff that no run has taken yet."""
         left = list(self.rules)
         goal = left[-1 - number % len(left)] if left else None
-        self.courses[run] = Course(goal, straight=number % _STRAIGHT != 0)
+        self.courses[run] = SimulatedRun(goal, straight=number % _STRAIGHT != 0)
 
     def end(self, run: str) -> None:
-        """Note that a run is over: whether it has shown that its goal cannot be come to."""
+        """Record the end of a run, and whether it knew the way and missed its goal."""
         course = self.courses[run]
         if course.straight and not course.guessed and course.goal in self.rules:
             self._tries[course.goal] += 1
 
     @property
     def limited(self) -> bool:
-        """Whether more runs might come to what is missing: it was not tried often enough."""
+        """Whether more runs might reach what is missing."""
         rare = any(self._tries[rule] < _ENOUGH for rule in self.rules)
         only_answers = not (self.agents or self.rules or self.groups)
         return not self.done and (self._ways is None or rare or only_answers)
 
     @property
     def done(self) -> bool:
-        """Whether runs have come to everything."""
+        """Whether everything was reached."""
         return not (self.agents or self.rules or self.groups or self.answers)
 
     def note(self, run: str, event: Event) -> None:
-        """Take in what has happened in a run."""
+        """Record an event of a run."""
         course = self.courses[run]
         match event.data:
             case TurnStarted(agent=agent):
@@ -248,7 +248,7 @@ class Coverage:
                     for answer in self.answers
                     if answer.tool != tool or not found_at(value, answer.places)
                 ]
-            # What nobody answers in time is no failure of the tool that asked.
+            # An unanswered request is not a failure of the tool that asked.
             case ToolFailed(error=error, kind="error" | "timeout") if event.actor.startswith(_TOOL):
                 tool = event.actor.removeprefix(_TOOL)
                 why = error.removeprefix(f"{tool} failed: ")
@@ -257,12 +257,12 @@ class Coverage:
                 pass
 
     def steering(self, run: str, request: ModelRequest, seed: int) -> Steering:
-        """Say where an agent goes: on to the goal of its run, anywhere, or to the end."""
+        """Return the steering of an agent: to the goal of its run, anywhere, or to the end."""
         course = self.courses[run]
         drawn = Random(f"{seed}:{request.agent}:{request.turn}").random()  # noqa: S311
         if self._is_late(course):
             found = self._steering(None)
-            # Where the way to the end is not known for certain, other ways are tried as well.
+            # If the way to the end is uncertain, other ways are tried as well.
             lost = self._ways is None and drawn < _LOST
             everything = {request.agent: (found.moves.get(request.agent, ()),)}
             return replace(found, ways=everything if lost else found.ways, wandering=0)
@@ -280,7 +280,7 @@ class Coverage:
         return replace(found, ways={request.agent: (asking,)}, wandering=0) if asking else found
 
     def answer(self, run: str, tool: str, random: Random) -> Places:
-        """Say what a person answers: what leads on, or what nobody has answered yet."""
+        """Return the answers of a person: those that lead on, or those not given yet."""
         course = self.courses[run]
         late = self._is_late(course)
         known = self._steering(None if late else course.goal).answers.get(tool, ())
@@ -291,21 +291,21 @@ class Coverage:
         course.guessed |= len(choices) > 1
         return random.choice(choices) if choices else ()
 
-    def _is_late(self, course: Course) -> bool:
+    def _is_late(self, course: SimulatedRun) -> bool:
         return course.turns * _HALF > self.spec.orchestrator.max_turns
 
     def words(self, rule: int) -> str:
-        """Write a handoff down."""
+        """Return a handoff as text."""
         return in_words(self.spec.handoffs[rule])
 
     def _next_goal(self, agent: str) -> int | None:
-        """Return a handoff that none has taken yet: of this agent, if there is one."""
+        """Return a handoff that no run has taken yet, preferably of this agent."""
         handoffs = self.spec.handoffs
         own = (rule for rule in self.rules if handoffs[rule].source_agent == agent)
         return next(own, None)
 
     def _asking(self, found: Steering, agent: str) -> tuple[Move, ...]:
-        """Return what an agent does so that people are asked what they have not answered yet."""
+        """Return the moves of an agent that lead to questions with answers not given yet."""
         open_ = {answer.tool for answer in self.answers}
         return tuple(move for move in found.moves.get(agent, ()) if move.what in open_)
 
@@ -329,8 +329,8 @@ class Coverage:
         unused = {rule.index for rule in self._known.unused_rules}
         return {index: None for index in range(len(self.spec.handoffs)) if index not in unused}
 
-    def _answers(self) -> Iterator[AnswerWay]:
-        """Yield the answers that set a variable to what makes a difference."""
+    def _answers(self) -> Iterator[AnswerChoice]:
+        """Yield the answers that set a variable to a value that rules distinguish."""
         for name, variable in self.spec.variables.items():
             source = variable.source
             triggers = source.triggers if isinstance(source, DerivedSource) else ()
@@ -342,11 +342,11 @@ class Coverage:
                     places: Places = ((path, value),)
                     fits = not validation_error(variable.type, value, self.compiled.models)
                     if fits and allowed_at(self._schemas[trigger.tool], places):
-                        yield AnswerWay(trigger.tool, places)
+                        yield AnswerChoice(trigger.tool, places)
 
 
 def in_words(handoff: Handoff) -> str:
-    """Write a handoff down, as "A -> B when x".
+    """Return a handoff as text: "A -> B when x".
 
     >>> in_words(Handoff(source_agent="A", target_agent="B", condition="x == 1"))
     'A -> B when x == 1'

@@ -1,4 +1,4 @@
-"""The documents of a workspace: in a file of its own, or where a setting says."""
+"""The documents of a workspace: in its own file, or where a setting says."""
 
 import json
 from collections.abc import Mapping
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, TypeAlias, cast
 
 from weft.adapters.documents.requests import TENANT_FIELD
+from weft.adapters.documents.sql import SqlDocuments
 from weft.adapters.documents.sqlite import SqliteDocuments
 from weft.app.folders import make_folder, refuse_package
 from weft.errors import UsageError
@@ -17,42 +18,55 @@ from weft.ports.scope import Scope
 #: The documents of a workspace; their folder is not for version control.
 DOCUMENTS: Final = Path(".weft") / "documents.db"
 
-#: A document to be put, and where.
+#: A collection, and a document for it.
 Record: TypeAlias = tuple[Collection, Document]
 
 _MONGODB: Final = ("mongodb://", "mongodb+srv://")
+POSTGRES: Final = ("postgresql://", "postgres://")
 _OBJECT: Final = 'write fields as JSON: {"name": "Ada"}'
 _RECORD: Final = 'write {"collection": "Customers", "document": {...}}, or name --collection'
 
 
+def documents_address(settings: Mapping[str, str]) -> str:
+    """Return the server or the file that the settings name; empty for that of the workspace."""
+    store = settings.get("WEFT_STORE", "")
+    return settings.get("WEFT_DOCUMENTS") or (store if store.startswith(POSTGRES) else "")
+
+
 def documents_file(workspace: Path, settings: Mapping[str, str]) -> Path | None:
-    """Return the file of the documents; None if they are in a MongoDB database."""
-    place = settings.get("WEFT_DOCUMENTS")
+    """Return the file of the documents; None if they are on a server."""
+    place = documents_address(settings)
     if not place:
         return workspace / DOCUMENTS
-    if place.startswith(_MONGODB):
+    if place.startswith((*_MONGODB, *POSTGRES)):
         return None
     if "://" in place:
         kind = place.partition("://")[0]
         raise UsageError(
-            f"WEFT_DOCUMENTS is a file or an address of MongoDB, not one of {kind}",
-            hint="write mongodb://HOST:PORT/DATABASE, or the path of a file",
+            f"WEFT_DOCUMENTS must be a file, or an address of MongoDB or PostgreSQL, not {kind}",
+            hint="write mongodb://HOST:PORT/DATABASE, postgresql://USER@HOST/DATABASE, or the path"
+            " of a file",
         )
     return Path(place)
 
 
 def documents_of(workspace: Path, settings: Mapping[str, str]) -> Documents:
-    """Return the documents of a workspace, connected to when they are first used. Close them.
+    """Return the documents of a workspace, connected with the first use. Close them.
 
     Raises UsageError for settings that can never work, SetupError if a library is missing.
     """
     file = documents_file(workspace, settings)
     tenant_field = settings.get("WEFT_DOCUMENTS_TENANT_FIELD") or TENANT_FIELD
     if file is None:
-        # Deferred: it needs a library that is not always installed.
+        address = documents_address(settings)
+        # Deferred: optional dependencies.
+        if address.startswith(POSTGRES):
+            from weft.adapters.documents.postgres import PostgresDocuments  # noqa: PLC0415
+
+            return PostgresDocuments(address, tenant_field=tenant_field)
         from weft.adapters.documents.mongodb import MongoDocuments  # noqa: PLC0415
 
-        return MongoDocuments(settings["WEFT_DOCUMENTS"], tenant_field=tenant_field)
+        return MongoDocuments(address, tenant_field=tenant_field)
 
     def prepare() -> None:
         if file == workspace / DOCUMENTS:
@@ -63,9 +77,9 @@ def documents_of(workspace: Path, settings: Mapping[str, str]) -> Documents:
 
 
 async def open_documents(workspace: Path, settings: Mapping[str, str]) -> Documents:
-    """Return the documents of a workspace; a file is opened now. Raises as `documents_of`."""
+    """Return the documents of a workspace, opened now. Raises as `documents_of`, and StoreError."""
     store = documents_of(workspace, settings)
-    if isinstance(store, SqliteDocuments):
+    if isinstance(store, SqlDocuments):
         await store.opened()
     return store
 
@@ -73,18 +87,18 @@ async def open_documents(workspace: Path, settings: Mapping[str, str]) -> Docume
 async def put_document(
     store: Documents, scope: Scope, collection: Collection, new: Document
 ) -> str:
-    """Put a document by its key; without one it gets one made of what is in it.
+    """Put a document by its key; without one, the key is derived from the content.
 
-    So the same document is there once, however often it is put.
+    So putting the same document twice stores it once.
     """
     made = blake2b(json.dumps(new, sort_keys=True).encode(), digest_size=12).hexdigest()
     return await store.put(scope, collection, {"_id": new.get("_id", made)}, new)
 
 
 def read_records(text: str, collection: Collection | None) -> list[Record]:
-    """Read documents from a list in JSON, or from lines of it; raise UsageError if one is wrong.
+    """Read documents from a JSON list or from JSON lines; raises UsageError for an invalid one.
 
-    Without a collection each is an object of a collection and a document.
+    Without a collection, each is an object with `collection` and `document`.
     """
     if text.lstrip().startswith("["):
         items = enumerate(cast("list[Json]", _parse(text, "the file")), 1)
@@ -106,7 +120,7 @@ def _record(place: str, item: Json, collection: Collection | None) -> Record:
 
 
 def parse_object(text: str, what: str) -> Document:
-    """Read a JSON object that a person wrote; raise UsageError that says where it is wrong."""
+    """Parse a JSON object; raises UsageError with the place of the error."""
     return _object(_parse(text, what), what)
 
 
@@ -114,15 +128,15 @@ def _parse(text: str, what: str) -> Json:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{what} is no JSON: {error}", hint=_OBJECT) from error
+        raise UsageError(f"{what} is not valid JSON: {error}", hint=_OBJECT) from error
 
 
 def _object(value: Json, what: str) -> Document:
     if not isinstance(value, dict):
-        raise UsageError(f"{what} is no object", hint=_OBJECT)
+        raise UsageError(f"{what} is not an object", hint=_OBJECT)
     return cast("Document", value)
 
 
 def demo_documents() -> str:
-    """Return the documents that a new workspace begins with, one in each line."""
+    """Return the example documents of a new workspace, one per line."""
     return Path(__file__).with_name("demo.jsonl").read_text(encoding="utf-8")

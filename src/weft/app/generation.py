@@ -1,4 +1,4 @@
-"""A generation: what a run of the Generator has made and decided so far, and how one begins."""
+"""A generation: the plans, packages and decisions of a run of the Generator."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from pydantic import ValidationError
 
+from weft.check.problems import find_problems
 from weft.engine.events import Event, ModelReplied
 from weft.engine.state import State
 from weft.errors import UsageError
@@ -15,7 +16,6 @@ from weft.generator.faults import path_text
 from weft.generator.plan import make_plan, plan_hash
 from weft.generator.rules import plan_faults
 from weft.generator.steps import STEP_OF
-from weft.packages.problems import find_problems
 from weft.packages.text import documents
 from weft.spec.patterns import PATTERNS
 from weft.spec.plan import ActionPlan
@@ -30,7 +30,11 @@ INTERVIEW: Final = "interview"
 APPROVALS: Final = frozenset({"mermaid_sequence_diagram", "action_plan"})
 DOWNLOAD: Final = "download"
 
-#: What a person can stop after, and which part of a plan can be commented on.
+#: The decisions on a plan.
+ACCEPTED: Final = "accepted"
+ADJUST: Final = "adjustments_requested"
+
+#: The steps of --until, and the parts of a plan that can be commented on.
 StepName: TypeAlias = Literal[
     "interview", "pattern", "strategy", "blueprint", "agents", "plan", "files"
 ]
@@ -45,15 +49,15 @@ STEP_AGENTS: Final[dict[StepName, str]] = {
     "agents": "WorkflowImplementationAgent",
 }
 
-#: How many faults of a plan are told at once.
+#: The most errors of a plan in one message.
 _MAX_FAULTS: Final = 8
 
-#: Comments that the designer follows where it decides on the pattern, and on the strategy.
+#: Comments that the designer follows when it decides on the pattern, and on the strategy.
 _PATTERN: Final = re.compile(r"\s*pattern\s*:", re.IGNORECASE)
 _STRATEGY: Final = re.compile(
     r"\s*(add (an? )?specialist|remove|rename|no approval|approval by|trigger\s*:)", re.IGNORECASE
 )
-#: Words that speak of the pattern.
+#: Words about the pattern.
 _OF_PATTERN: Final = re.compile(
     rf"\b(pattern|{'|'.join(pattern.title for pattern in PATTERNS)})\b", re.IGNORECASE
 )
@@ -61,7 +65,7 @@ _OF_PATTERN: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One plan that was offered, under its hash."""
+    """One round: the plan that was offered, and its hash."""
 
     number: int
     hash: str
@@ -70,7 +74,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What the variables of a run of the Generator say."""
+    """The variables of a run of the Generator."""
 
     run: str
     rounds: tuple[Round, ...]
@@ -78,15 +82,15 @@ class Generation:
     acceptance: str
     replaced: tuple[Mapping[str, Json], ...]
     promotion: str
-    #: Whether the run began with a plan.
+    #: Whether the run started with a plan.
     plan_given: bool
     repairs: int
-    #: Packages with their files, the pack if there are several, and what was found out about them.
+    #: Packages with their files, the pack if there are several, and their report.
     bundle: Mapping[str, Any]
     _values: Mapping[str, Json]
 
     def is_past(self, step: StepName) -> bool:
-        """Tell whether a step is done already."""
+        """Return whether a step is done."""
         if step == "plan":
             return self.acceptance == "accepted"
         if step == "files":
@@ -95,7 +99,7 @@ class Generation:
 
 
 def read_generation(state: State) -> Generation:
-    """Return what a run of the Generator has come to."""
+    """Return the generation of a run."""
     values = state.variables
     return Generation(
         run=state.run,
@@ -112,7 +116,7 @@ def read_generation(state: State) -> Generation:
 
 
 def _rounds(values: Mapping[str, Json]) -> Iterator[Round]:
-    """Return every plan that was offered; one that is given is not yet kept while it is asked."""
+    """Return the plan of every round; the current one may not be stored yet."""
     number, last = 0, ""
     for number, entry in enumerate(_entries(values.get("plan_rounds")), start=1):
         last = str(entry["hash"])
@@ -128,9 +132,9 @@ def _entries(value: Json) -> tuple[Mapping[str, Json], ...]:
 
 
 def answer_fields(spec: WorkflowSpec) -> dict[str, Mapping[str, Any]]:
-    """Return what can be answered beforehand: each field of each question, with its schema.
+    """Return the fields that can be answered beforehand, with their schemas.
 
-    The hash of a plan is not among them: nobody knows it before the plan is there.
+    The hash of a plan is not one of them: it is unknown before the plan exists.
     """
     found: dict[str, Mapping[str, Any]] = {}
     for tool in spec.tools:
@@ -140,8 +144,8 @@ def answer_fields(spec: WorkflowSpec) -> dict[str, Mapping[str, Any]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """Who made the part of an agent, after how many replies, and whom that stood in for."""
+class PartOrigin:
+    """The model that made the part of an agent, its replies, and the model it replaced."""
 
     agent: str
     answerer: str
@@ -150,21 +154,21 @@ class Made:
     instead_of: str = ""
 
 
-def part_makers(events: Iterable[Event]) -> tuple[Made, ...]:
-    """Return who made which part; what was made anew counts as it was made last."""
-    made: dict[str, Made] = {}
+def part_makers(events: Iterable[Event]) -> tuple[PartOrigin, ...]:
+    """Return the maker of each part; for repeated parts, the last one."""
+    made: dict[str, PartOrigin] = {}
     for event in events:
         agent = event.actor.removeprefix("agent:")
         if isinstance(data := event.data, ModelReplied) and agent in STEP_OF:
             replies = made[agent].replies + 1 if agent in made else 1
-            made[agent] = Made(agent, data.answerer, data.model, replies, data.instead_of)
+            made[agent] = PartOrigin(agent, data.answerer, data.model, replies, data.instead_of)
     return tuple(made[agent] for agent in STEP_OF if agent in made)
 
 
 def read_plan(file: str, text: str) -> ActionPlan:
-    """Read a plan from a file; raises UsageError with everything that is wrong with it.
+    """Read a plan from a file; raises UsageError with all errors.
 
-    The diagram is drawn anew from what the plan says, so nobody has to change it as well.
+    The diagram is drawn again from the plan, so that it need not be edited.
     """
     document = documents.read(file, text.encode())
     if not document.ok:
@@ -173,8 +177,8 @@ def read_plan(file: str, text: str) -> ActionPlan:
         )
     data = cast("dict[str, Json]", document.data)
     if type(data) is not dict:
-        raise _plan_error(file, ["it holds no object"])
-    # Whoever edits a plan may leave the diagram out.
+        raise _plan_error(file, ["it is not an object"])
+    # An edited plan may lack the diagram.
     drawn: Json = {"workflow_name": "-", "mermaid_diagram": "-"}
     data = {"MermaidSequenceDiagram": drawn, **data}
     try:
@@ -197,13 +201,13 @@ def read_plan(file: str, text: str) -> ActionPlan:
 def _plan_error(file: str, faults: list[str]) -> UsageError:
     more = [f"and {len(faults) - _MAX_FAULTS} more"] if len(faults) > _MAX_FAULTS else []
     return UsageError(
-        f"the plan in {file} does not hold: {'; '.join([*faults[:_MAX_FAULTS], *more])}",
-        hint="change these places of the file and give the command again",
+        f"the plan in {file} is invalid: {'; '.join([*faults[:_MAX_FAULTS], *more])}",
+        hint="correct the file, then repeat the command",
     )
 
 
 def commented_part(text: str, about: PlanPart | None) -> PlanPart:
-    """Return the part that a comment is about; directives are followed in their own part only."""
+    """Return the part that a comment is about; a directive applies to one part only."""
     if _PATTERN.match(text):
         return "pattern"
     if _STRATEGY.match(text):
@@ -212,5 +216,5 @@ def commented_part(text: str, about: PlanPart | None) -> PlanPart:
 
 
 def plan_values(plan: ActionPlan) -> dict[str, Json]:
-    """Return the values with which a run begins that has its plan already."""
+    """Return the initial values of a run that starts with a plan."""
     return {"action_plan": plan.model_dump(mode="json", by_alias=True)}

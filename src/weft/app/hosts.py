@@ -7,29 +7,30 @@ from typing import Any, TypeAlias
 
 from weft.adapters.files import WorkspaceFiles
 from weft.adapters.mcp.servers import McpToolServers
-from weft.adapters.memory import MemoryJournal
 from weft.adapters.models.recorded import Ask
 from weft.adapters.models.usage import Price
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.services.http_services import HttpServices
-from weft.adapters.sqlite import SqliteJournal
 from weft.adapters.system_clock import SystemClock
 from weft.app.documents import documents_of
 from weft.app.embeddings import find_embedder
-from weft.app.folders import JOURNAL, LOCAL, make_folder, refuse_package
+from weft.app.folders import JOURNAL, LOCAL, refuse_package
 from weft.app.installation import linking_of, log_context, profile_of
-from weft.app.models import ModelChoice, open_registry
+from weft.app.models import ModelChoice, open_registry, open_tenant_registries
 from weft.app.settings import allowed_hosts, durability_of, tool_limits
+from weft.app.settings_file import read_settings
+from weft.app.stores import open_store
+from weft.app.tenants import TenantSettings
+from weft.app.tracing import trace_runs
 from weft.app.workflows import CodeWorkflow, WorkspaceWorkflows
 from weft.environment import read_environment
 from weft.errors import UsageError
 from weft.ports import retrieval as searched
 from weft.ports.clock import Clock
-from weft.ports.dispatcher import Dispatcher
 from weft.ports.external import ExternalPorts
-from weft.ports.journal import Durability, Journal
 from weft.ports.model import Model
 from weft.ports.retrieval import Embedder, Retrievers, VectorSearchAdapter
+from weft.ports.store import Durability
 from weft.runtime.flow.retrieval import RetrieverRegistry
 from weft.runtime.host import Host
 from weft.spec.workflow import WorkflowSpec
@@ -51,19 +52,20 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
     seed: int = 0,
     person: Ask | None = None,
     prices: Mapping[str, Price] | None = None,
-    dispatcher: Dispatcher | None = None,
+    works: bool = True,
     collections: Adapters | None = None,
     reading: bool = False,
     default_model: str = "",
 ) -> Host:
     """Open a host for the packages of a workspace. Close it, or use it with `async with`.
 
-    `journal` names another file than `.weft/journal.db` of the workspace, or ":memory:".
+    `journal` names another file than `.weft/journal.db` of the workspace, ":memory:", or a
+    PostgreSQL database (postgresql://...); WEFT_STORE does the same for all hosts.
     `environment` has the keys, addresses and settings, by default those of the process.
     `production` overrides the setting ENVIRONMENT. `person` replies for the model `you`. `seed`
     varies the replies of the model `sample`. `prices` are dollars for a million input and output
-    tokens, by model. `dispatcher` lets other processes work on runs. `collections` are adapters by
-    collection. With `reading`, the host shows runs whose code is missing and performs nothing.
+    tokens, by model. Without `works` the host performs nothing: workers do. `collections` are
+    adapters by collection. With `reading`, it shows runs without their code and performs nothing.
     `default_model` replies for agents without a model if WEFT_MODEL is not set; without one such
     a run is refused.
     """
@@ -71,33 +73,46 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
     _require_folder(folder)
     if journal is None:
         refuse_package(folder, "runs")
-    settings = read_environment() if environment is None else environment
-    log_context(settings)
     clock = SystemClock()
+    tenants = TenantSettings(
+        folder, read_settings(folder) if environment is None else environment, clock
+    )
+    settings = tenants.shared
+    log_context(settings)
     linking = replace(linking_of(settings, production), reading=reading)
-    outside = open_outside(folder, settings, clock, collections)
+    outside = replace(open_outside(folder, settings, clock, collections), environment_of=tenants)
     loader = PythonToolLoader(tool_limits(settings))
     registry, fallbacks = open_registry(settings, clock, person=person, prices=prices)
-    runs = await _open_journal(folder, journal, durability_of(settings, durability))
+    opened = await open_store(
+        settings,
+        clock,
+        workspace=folder,
+        journal=journal,
+        durability=durability_of(settings, durability),
+    )
     models = ModelChoice(
         registry,
+        of_tenant=open_tenant_registries(tenants, clock, person=person, prices=prices),
         default=settings.get("WEFT_MODEL", ""),
         last_resort=default_model,
         seed=seed,
-        read_run=runs.read,
+        read_run=opened.store.read,
         fallbacks=fallbacks,
     )
-    return Host(
-        journal=runs,
+    host = Host(
+        store=opened.store,
+        live=opened.live,
+        vault=opened.vault,
         models=models,
         loader=loader,
         clock=clock,
         find=WorkspaceWorkflows(folder, loader, profile_of(settings, production), linking),
-        dispatcher=dispatcher,
+        works=works,
         environment=settings,
         outside=outside,
         linking=linking,
     )
+    return host if reading else trace_runs(host, settings)
 
 
 async def open_code_host(  # noqa: PLR0913 - its settings, all by name
@@ -119,26 +134,37 @@ async def open_code_host(  # noqa: PLR0913 - its settings, all by name
     all. `embedder` replaces the one of the settings. `collections` are adapters by collection.
     """
     folder = None if workspace is None else Path(workspace)
-    settings = read_environment()
     clock = clock or SystemClock()
+    found = read_environment() if folder is None else read_settings(folder)
+    tenants = TenantSettings(folder, found, clock)
+    settings = tenants.shared
     linking = replace(linking_of(settings), objects=objects)
     loader = PythonToolLoader(tool_limits(settings))
     if folder is not None:
         outside = open_outside(folder, settings, clock, collections)
     else:
         outside = ExternalPorts(environment=settings, retrievers=retrievers_of(collections))
-    outside = replace(outside, embedder=embedder or find_embedder(settings))
+    outside = replace(outside, embedder=embedder or find_embedder(settings), environment_of=tenants)
     registry, fallbacks = open_registry(settings, clock)
-    runs = await _open_journal(folder, journal, durability_of(settings))
+    opened = await open_store(
+        settings, clock, workspace=folder, journal=journal, durability=durability_of(settings)
+    )
     if model is None or isinstance(model, str):
         default = model or settings.get("WEFT_MODEL", "")
         models = ModelChoice(
-            registry, default=default, seed=0, read_run=runs.read, fallbacks=fallbacks
+            registry,
+            of_tenant=open_tenant_registries(tenants, clock),
+            default=default,
+            seed=0,
+            read_run=opened.store.read,
+            fallbacks=fallbacks,
         )
     else:
         models = OneModel(model)
-    return Host(
-        journal=runs,
+    host = Host(
+        store=opened.store,
+        live=opened.live,
+        vault=opened.vault,
         models=models,
         loader=loader,
         clock=clock,
@@ -147,6 +173,7 @@ async def open_code_host(  # noqa: PLR0913 - its settings, all by name
         outside=outside,
         linking=linking,
     )
+    return trace_runs(host, settings)
 
 
 def _require_folder(workspace: Path) -> None:
@@ -154,17 +181,6 @@ def _require_folder(workspace: Path) -> None:
         raise UsageError(
             f"there is no folder {workspace}", hint="name the folder that contains `workflows`"
         )
-
-
-async def _open_journal(
-    workspace: Path | None, journal: str | Path | None, durability: Durability
-) -> Journal:
-    if journal == ":memory:" or (journal is None and workspace is None):
-        return MemoryJournal()
-    if journal is None and workspace is not None:
-        journal = workspace / JOURNAL
-        make_folder(journal.parent, "runs")
-    return await SqliteJournal.open(Path(str(journal)), durability=durability)
 
 
 def retrievers_of(collections: Adapters | None, others: Retrievers | None = None) -> Retrievers:

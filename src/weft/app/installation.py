@@ -7,6 +7,8 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Final
 
+from weft.app.logs import writes_json
+from weft.app.settings import tool_limits
 from weft.check.subject import Profile
 from weft.engine.variables.access import IN_PRODUCTION, WITHOUT_SCHEMA
 from weft.engine.variables.trigger_index import TriggerKind
@@ -35,7 +37,7 @@ def profile_of(settings: Mapping[str, str], production: bool | None = None) -> P
     said = settings.get("ENVIRONMENT", "").strip()
     if said and said.lower() not in PROFILES:
         raise UsageError(
-            f"ENVIRONMENT is one of {', '.join(PROFILES)}, not {said!r}",
+            f"ENVIRONMENT must be one of {', '.join(PROFILES)}, not {said!r}",
             hint="write production, or development; or leave it out",
         )
     return PROFILES[said.lower()] if said else "development"
@@ -49,7 +51,7 @@ def suppressed_sources(
     hidden = profile_of(settings, production) == "production"
     included = settings.get("CONTEXT_INCLUDE_SCHEMA", "").strip().lower()
     if included and included not in TRUTHY | FALSY:
-        raise UsageError(f"CONTEXT_INCLUDE_SCHEMA is 1 or 0, not {included!r}")
+        raise UsageError(f"CONTEXT_INCLUDE_SCHEMA must be 1 or 0, not {included!r}")
     none = frozenset[str]()
     return (IN_PRODUCTION if hidden else none) | (WITHOUT_SCHEMA if included in FALSY else none)
 
@@ -59,7 +61,7 @@ TRIGGERS: Final = "weft.triggers"
 
 
 def is_installed(module: str) -> bool:
-    """Tell whether the top-level package of a module is installed, without importing it."""
+    """Return whether the top-level package of a module is installed, without importing it."""
     try:
         return find_spec(module.partition(".")[0]) is not None
     except (ImportError, ValueError):
@@ -93,8 +95,12 @@ class PluginTriggers(Mapping[str, TriggerKind]):
 
 
 def linking_of(settings: Mapping[str, str], production: bool | None = None) -> Linking:  # noqa: FBT001 - as there
-    """Return how packages run here: hidden variables and known triggers."""
-    return Linking(suppressed_sources(settings, production), PluginTriggers())
+    """Return how packages run here: hidden variables, known triggers and limits."""
+    return Linking(
+        suppressed_sources(settings, production),
+        PluginTriggers(),
+        seconds=tool_limits(settings).timeout,
+    )
 
 
 _log: Final = logging.getLogger("weft.context")
@@ -111,8 +117,10 @@ def log_context(settings: Mapping[str, str]) -> None:
         _log.setLevel(logging.NOTSET)
         _log.propagate = True
     if settings.get("CONTEXT_VERBOSE_DEBUG", "").strip().lower() in TRUTHY:
+        _log.setLevel(logging.DEBUG)
+        if writes_json():
+            return
         lines = _Lines()
         lines.setFormatter(logging.Formatter("%(name)s: %(message)s"))
         _log.addHandler(lines)
-        _log.setLevel(logging.DEBUG)
         _log.propagate = False  # Otherwise another handler would print each line again.

@@ -1,6 +1,6 @@
-"""A world made up for simulated runs: documents, services, files, servers and the environment.
+"""Made-up ports for simulated runs: documents, services, files, servers and environment.
 
-Each run is a tenant of its own, and what it finds depends on nothing but its name.
+Each run is its own tenant, and its data depends only on its name.
 """
 
 import json
@@ -43,50 +43,54 @@ from weft.spec.variables import (
 )
 from weft.spec.workflow import WorkflowSpec
 
-#: How likely a value is one that some rule asks about.
+#: The probability of a value that some rule compares.
 _ASKED: Final = 0.7
 
-#: So many documents are tried until one fits the condition that starts a workflow.
+#: The most documents that are tried for the condition that starts a workflow.
 _MOST_DOCUMENTS: Final = 10_000
 
 
 @dataclass(frozen=True)
-class MadeUp:
-    """What the runs of a workflow find outside; `values_of` says what rules ask of a variable."""
+class SimulatedWorld:
+    """The outside world of simulated runs; `values_of` returns the values that rules compare."""
 
     subject: Subject
     compiled: CompiledWorkflow
     values_of: Callable[[str], tuple[Json, ...]]
-    #: What tools have written to documents, by tenant and collection.
+    #: Values of variables that are not made up.
+    given: dict[str, Json] = field(default_factory=dict[str, Json])
+    #: The changes of tools to documents, by tenant and collection.
     written: dict[tuple[str, str], Document] = field(
         default_factory=dict[tuple[str, str], Document]
     )
 
     def value(self, app: str, name: str) -> Json:
         """Make up the value of a variable in a run."""
+        if name in self.given:
+            return self.given[name]
         random = Random(f"{app}:{name}")  # noqa: S311
         source, type_ = self.compiled.variables[name].source, self.compiled.variables[name].type
         asked = [
-            it
-            for it in self.values_of(name)
-            if not validation_error(type_, it, self.compiled.models)
+            value
+            for value in self.values_of(name)
+            if not validation_error(type_, value, self.compiled.models)
         ]
         if asked and random.random() < _ASKED:
             return random.choice(asked)
-        # Where the environment lacks something, tools may not be able to work: it lacks nothing.
+        # The environment is complete, because tools may fail without a variable.
         if isinstance(source, EnvironmentSource) and isinstance(type_, OptionalOf):
             type_ = type_.of
         return sample_value(json_schema(type_, self.compiled.models), random)
 
     def environment(self) -> dict[str, str]:
-        """Return every environment variable that the workflow names, with a value that fits."""
+        """Return every environment variable that the workflow names, with a valid value."""
         servers = self.subject.spec.mcp_servers
+        sources = (source for _, source in self.subject.sources(ExternalSource))
+        settings = (setting for server in servers for setting in server.env.values())
         secrets = [
-            *(it.secret_env for one in servers for it in one.env.values()
-              if isinstance(it, SecretRef)),
-            *(it.auth.secret_env for it in servers if it.auth),
-            *(it.auth.secret_env for _, it in self.subject.sources(ExternalSource) if it.auth),
-        ]  # fmt: skip
+            *(setting.secret_env for setting in settings if isinstance(setting, SecretRef)),
+            *(owner.auth.secret_env for owner in (*servers, *sources) if owner.auth),
+        ]
         named = dict.fromkeys(secrets, "[sample] secret")
         for name, source in self.subject.sources(EnvironmentSource):
             value = self.value("", name)
@@ -94,13 +98,13 @@ class MadeUp:
         return named
 
     def start_values(self, app: str) -> dict[str, Json]:
-        """Return what a run may begin with: other values of the environment than other runs."""
+        """Return the initial values of a run; those of the environment differ between runs."""
         variables = self.compiled.variables
         open_ones = [name for name, _ in self.subject.sources(EnvironmentSource)]
         return {name: self.value(app, name) for name in open_ones if not variables[name].secret}
 
     def input(self, app: str) -> dict[str, Json] | None:
-        """Make up what comes with a run: a form, a body, or a document that fits its condition."""
+        """Make up the input of a run: a form, a body, or a document that meets its condition."""
         random = Random(f"{app}:input")  # noqa: S311
         match self.subject.spec.orchestrator.trigger:
             case FormStart(form=str() as form):
@@ -114,7 +118,7 @@ class MadeUp:
                 return None
 
     def outside(self) -> ExternalPorts:
-        """Return the ports through which a host reaches this world."""
+        """Return the ports of this world for a host."""
         return ExternalPorts(
             documents=_Documents(self),
             services=_Services(self),
@@ -124,13 +128,15 @@ class MadeUp:
         )
 
     def document(self, app: str, collection: str) -> Document:
-        """Make up the document of a collection: the fields that variables take from it."""
+        """Make up the document of a collection with the fields that variables read."""
         made: Document = {}
         sources = self.subject.sources
         for name, source in (*sources(DatabaseSource), *sources(EntitySource)):
             if source.collection != collection:
                 continue
             value = self.value(app, name)
+            if isinstance(source, DatabaseSource) and source.find == "many":
+                value = next(iter(cast("list[Json]", value)), None)
             path = source.field if isinstance(source, DatabaseSource) else None
             if path:
                 put_at(made, ((tuple(path.split(".")), value),))
@@ -139,7 +145,7 @@ class MadeUp:
         return made | self.written.get((app, collection), {})
 
     def answer(self, app: str, request: ServiceRequest) -> Json:
-        """Make up what a service answers: what the variables that ask it so take from it."""
+        """Make up the answer of a service with the fields that variables read."""
         made: dict[str, Json] = {}
         for name, source in self.subject.sources(ExternalSource):
             if (source.service, source.operation) == (request.service, request.operation):
@@ -155,7 +161,7 @@ class MadeUp:
         return value if isinstance(value, str) else json.dumps(value)
 
     def _fitting(self, condition: str, random: Random) -> dict[str, Json]:
-        """Return fields for which a condition holds; the last that were tried if none is found."""
+        """Return fields that meet a condition; the last try if none does."""
         asked = parse_condition(condition)
         choices = {
             name: self._candidates(name, questions.constants)
@@ -174,19 +180,21 @@ class MadeUp:
         return made
 
     def _candidates(self, name: str, constants: Sequence[Json]) -> list[Json]:
-        numbers = [it for it in constants if isinstance(it, int | float)]
+        numbers = [constant for constant in constants if isinstance(constant, int | float)]
         others: list[Json] = [True, False, "[sample] text", ["[sample] text"]]
-        found = [*constants, *(it + n for it in numbers for n in (-1, 1)), *others]
-        # Only derived variables begin with what a field of their name holds.
+        found = [*constants, *(number + n for number in numbers for n in (-1, 1)), *others]
+        # Only derived variables start with the field of their name.
         variable = self.compiled.variables.get(name)
         type_ = variable.type if variable and isinstance(variable.source, DerivedSource) else ANY
-        return [it for it in found if not validation_error(type_, it, self.compiled.models)]
+        return [
+            value for value in found if not validation_error(type_, value, self.compiled.models)
+        ]
 
 
 class _Documents:
-    """Has the same document for every query, with what was written to it."""
+    """Returns the same document for every query, with the changes written to it."""
 
-    def __init__(self, world: MadeUp) -> None:
+    def __init__(self, world: SimulatedWorld) -> None:
         self._world = world
 
     async def find(
@@ -195,10 +203,23 @@ class _Documents:
         collection: Collection,
         query: Mapping[str, Json],
         *,
-        fields: Sequence[str] = (),  # noqa: ARG002 - whoever asks takes what it wants
+        fields: Sequence[str] = (),  # noqa: ARG002 - the caller picks the fields
     ) -> Document | None:
-        equal = {name: it for name, it in query.items() if not isinstance(it, dict)}
+        equal = {name: value for name, value in query.items() if not isinstance(value, dict)}
         return {"_id": "sample", **equal, **self._world.document(scope.app, collection.name)}
+
+    async def find_many(
+        self,
+        scope: Scope,
+        collection: Collection,
+        query: Mapping[str, Json],
+        *,
+        fields: Sequence[str] = (),
+        order: str = "",  # noqa: ARG002 - there is one
+        limit: int = 20,  # noqa: ARG002
+    ) -> list[Document]:
+        found = await self.find(scope, collection, query, fields=fields)
+        return [] if found is None else [found]
 
     async def put(
         self,
@@ -209,7 +230,7 @@ class _Documents:
     ) -> str:
         kept = self._world.written.setdefault((scope.app, collection.name), {})
         kept.update(query)
-        put_at(kept, tuple((tuple(name.split(".")), it) for name, it in values.items()))
+        put_at(kept, tuple((tuple(name.split(".")), value) for name, value in values.items()))
         return "sample"
 
     async def page(
@@ -234,17 +255,20 @@ class _Documents:
         if after is None:
             yield Change("put", "sample", found, "1")
 
+    async def position(self, scope: Scope, collection: Collection) -> str:  # noqa: ARG002
+        return "1"
+
     async def close(self) -> None:
         self._world.written.clear()
 
 
 class _Services:
-    """Answers as every service would."""
+    """Answers for every service."""
 
-    def __init__(self, world: MadeUp) -> None:
+    def __init__(self, world: SimulatedWorld) -> None:
         self._world = world
 
-    async def get(self, scope: Scope, request: ServiceRequest) -> ServiceAnswer:
+    async def ask(self, scope: Scope, request: ServiceRequest) -> ServiceAnswer:
         return ServiceAnswer(self._world.answer(scope.app, request))
 
     async def close(self) -> None:
@@ -252,25 +276,25 @@ class _Services:
 
 
 class _Files:
-    """Has every file."""
+    """Returns a text for every file."""
 
-    def __init__(self, world: MadeUp) -> None:
+    def __init__(self, world: SimulatedWorld) -> None:
         self._world = world
 
-    async def read(self, workflow: str, path: str) -> str:  # noqa: ARG002 - there is one
+    async def read(self, app: str, workflow: str, path: str) -> str:  # noqa: ARG002 - there is one
         return self._world.text(path)
 
 
 class _Servers:
-    """Offers the tools that are allowed by name, and answers each call with a text."""
+    """Offers the allowed tools, and answers each call with a text."""
 
     def __init__(self, spec: WorkflowSpec) -> None:
-        self._allowed = {it.name: it.allow for it in spec.mcp_servers}
+        self._allowed = {server.name: server.allow for server in spec.mcp_servers}
 
     async def tools(self, server: ToolServer) -> list[OfferedTool]:
         names = self._allowed.get(server.name) or ("sample",)
         anything = cast("dict[str, Json]", {"type": "object", "properties": {}})
-        return [OfferedTool(ToolSchema(it, "A tool made up.", anything)) for it in names]
+        return [OfferedTool(ToolSchema(name, "A tool made up.", anything)) for name in names]
 
     async def call(
         self,

@@ -14,6 +14,7 @@ from weft.adapters.models.sample import SampleModel
 from weft.adapters.models.sample_moves import steering_of
 from weft.adapters.models.usage import Price
 from weft.app.settings import ANY_MODEL, call_rules, fallbacks_of
+from weft.app.tenants import TenantSettings
 from weft.check.subject import Subject
 from weft.engine.events import Event
 from weft.errors import ModelError, ReplayMismatch, UsageError
@@ -24,19 +25,19 @@ from weft.ports.scope import Scope
 from weft.runtime.workflow import Workflow, unpack
 from weft.spec.workflow import WorkflowSpec
 
-#: The model of the command line where none is named: made-up replies, shown with a badge.
+#: The model of new runs of the command line if none is named: made-up replies, with a badge.
 SAMPLE: Final = "sample"
 
-#: What no provider is asked for. A fallback stands in for it only where it is named itself: no
-#: other model speaks for a person or a recorded run because one is usually at hand.
+#: Models without a provider. They get a fallback only if it names them: no
+#: default fallback replaces a person or a recorded run.
 _OWN_MODELS: Final = frozenset({"sample", DESIGNER, "replay", "you"})
 
-#: How many recorded runs are kept in memory to answer again.
+#: The most recorded runs in memory.
 MOST_RECORDED: Final = 8
 
 
 def known_providers() -> frozenset[str]:
-    """Return what the name of a model may begin with here: providers, addresses, own models."""
+    """Return the valid prefixes of model names: providers, addresses, models without a provider."""
     return frozenset({*COMPATIBLE, *THROUGH_LIBRARY, *ADDRESSES, *_OWN_MODELS})
 
 
@@ -46,7 +47,7 @@ ReadRun: TypeAlias = Callable[[Scope, str], Awaitable[list[Event]]]
 class ModelChoice:
     """Finds the model for a name; `sample`, `designer` and `replay:RUN` are made here.
 
-    For the Generator every other model has the designer behind it.
+    In the Generator, the designer is the fallback of every other model.
     """
 
     def __init__(
@@ -54,12 +55,14 @@ class ModelChoice:
         registry: ModelRegistry,
         *,
         default: str,
+        of_tenant: "TenantRegistries | None" = None,
         last_resort: str = "",
         seed: int,
         read_run: ReadRun,
         fallbacks: Mapping[str, str] | None = None,
     ) -> None:
         self._registry = registry
+        self._of_tenant = of_tenant
         self._default = default
         self._last_resort = last_resort
         self._seed = seed
@@ -73,16 +76,16 @@ class ModelChoice:
 
         Raises UsageError if no model is named anywhere.
         """
-        name = name or self._default or default_model_of(workflow.spec, self._last_resort)
+        name = name or self._default or default_model_of(workflow.spec) or self._last_resort
         if not name:
             raise UsageError(
                 f"no model is named for {workflow.name}",
-                hint='pass model="PROVIDER:MODEL", name a model in the package or set WEFT_MODEL; '
-                'model="sample" makes replies up',
+                hint="set WEFT_MODEL in the process that performs the run, or name a model in the "
+                'package; for made-up replies use model="sample" (weft: --model sample)',
             )
         model = self._model(name, workflow, scope)
         other = self._fallbacks.get(name)
-        if other is None and _kind(name) not in _OWN_MODELS:
+        if other is None and not is_own_model(name):
             other = self._fallbacks.get(ANY_MODEL)
         if other is None or other == name:
             return model
@@ -99,17 +102,22 @@ class ModelChoice:
             if not rest:
                 raise UsageError("replay needs a run", hint="write replay:RUN")
             return self._recorded_run(scope, rest)
-        if name == "you" and not self._registry.knows("you"):
+        own = None if self._of_tenant is None else self._of_tenant(scope.app)
+        registry = own or self._registry
+        if name == "you" and not registry.knows("you"):
             raise UsageError(
-                "nobody is there to answer for the model you",
-                hint="open the host with person=..., or use it in the terminal: weft chat",
+                "the model you needs a person",
+                hint="name another model; a person replies in a terminal: weft chat --model you, "
+                "or in Python: person=...",
             )
-        model = self._registry.model(name)
+        model = registry.model(name)
         return _with_designer(model, name) if is_generator(workflow.spec) else model
 
     async def close(self) -> None:
         """Close every connection."""
         await self._registry.close()
+        if self._of_tenant is not None:
+            await self._of_tenant.close()
 
     def _sample(self, workflow: Workflow) -> SampleModel:
         if workflow not in self._samples:
@@ -128,9 +136,9 @@ class ModelChoice:
         return found
 
 
-def default_model_of(spec: WorkflowSpec, last_resort: str = SAMPLE) -> str:
-    """Return the model of a workflow for which none is named; the Generator has its own."""
-    return DESIGNER if is_generator(spec) else last_resort
+def default_model_of(spec: WorkflowSpec) -> str:
+    """Return the model of a workflow for which none is named: only the Generator has one."""
+    return DESIGNER if is_generator(spec) else ""
 
 
 def _designer() -> Model:
@@ -147,14 +155,19 @@ def _with_designer(model: Model, name: str) -> Model:
 
 
 def refuse_unknown_fallbacks(fallbacks: Mapping[str, str], registry: ModelRegistry) -> None:
-    """Refuse fallbacks for models that cannot be: they would never be used, and nobody notice."""
+    """Refuse fallbacks of unknown models: they would silently never be used."""
     for name in fallbacks:
         kind = _kind(name)
         if name != ANY_MODEL and kind not in _OWN_MODELS and not registry.knows(kind):
             raise UsageError(
-                f"there is a fallback for {name}, which names no provider that is known",
-                hint="write PROVIDER:MODEL=OTHER in WEFT_FALLBACK_MODEL",
+                f"unknown model {name} in WEFT_FALLBACK_MODEL",
+                hint="write PROVIDER:MODEL=OTHER, with a known provider",
             )
+
+
+def is_own_model(name: str) -> bool:
+    """Tell whether a model has no provider: nothing is configured for it."""
+    return _kind(name) in _OWN_MODELS
 
 
 def _kind(name: str) -> str:
@@ -162,7 +175,7 @@ def _kind(name: str) -> str:
 
 
 class _RecordedRun:
-    """A recorded run that is within the scope of the run that asks; read when it is asked."""
+    """A recorded run in the scope of the asking run, read with the first request."""
 
     def __init__(self, scope: Scope, run: str, read_run: ReadRun) -> None:
         self._scope = scope
@@ -173,7 +186,7 @@ class _RecordedRun:
     async def reply(
         self, request: ModelRequest, on_text: Callable[[str], None] | None = None
     ) -> ModelReply:
-        """Answer as it was answered then."""
+        """Return the recorded reply."""
         try:
             if self._model is None:
                 events = await self._read_run(self._scope, self._run)
@@ -183,6 +196,38 @@ class _RecordedRun:
             raise ModelError(str(error)) from error
 
 
+class TenantRegistries:
+    """The models of tenants that have settings of their own: asked with their keys."""
+
+    def __init__(
+        self, settings: TenantSettings, open_one: Callable[[Mapping[str, str]], ModelRegistry]
+    ) -> None:
+        self._settings = settings
+        self._open_one = open_one
+        self._open: dict[str, tuple[Mapping[str, str], ModelRegistry]] = {}
+        #: Those whose settings have changed: a call may still be under way.
+        self._replaced: list[ModelRegistry] = []
+
+    def __call__(self, app: str) -> ModelRegistry | None:
+        """Return what makes the models of a tenant; None if it has no settings of its own."""
+        settings = self._settings(app)
+        if settings is self._settings.shared:
+            return None
+        known = self._open.get(app)
+        if known is None or known[0] is not settings:
+            if known is not None:
+                self._replaced.append(known[1])
+            known = self._open[app] = settings, self._open_one(settings)
+        return known[1]
+
+    async def close(self) -> None:
+        """Close every connection."""
+        registries = [*self._replaced, *(registry for _, registry in self._open.values())]
+        self._open, self._replaced = {}, []
+        for registry in registries:
+            await registry.close()
+
+
 def open_registry(
     settings: Mapping[str, str],
     clock: Clock,
@@ -190,11 +235,34 @@ def open_registry(
     person: Ask | None = None,
     prices: Mapping[str, Price] | None = None,
 ) -> tuple[ModelRegistry, Mapping[str, str]]:
-    """Return what makes models, and the fallbacks by model; raises UsageError for wrong settings.
+    """Return the registry of models, and the fallbacks; raises UsageError for invalid settings.
 
-    Nothing is asked and no connection is opened.
+    No connection is opened.
     """
-    registry = ModelRegistry(
+    registry = _registry(settings, clock, person, prices)
+    fallbacks = fallbacks_of(settings)
+    refuse_unknown_fallbacks(fallbacks, registry)
+    return registry, fallbacks
+
+
+def open_tenant_registries(
+    settings: TenantSettings,
+    clock: Clock,
+    *,
+    person: Ask | None = None,
+    prices: Mapping[str, Price] | None = None,
+) -> TenantRegistries:
+    """Return what makes the models of each tenant; the parameters are those of `open_registry`."""
+    return TenantRegistries(settings, lambda own: _registry(own, clock, person, prices))
+
+
+def _registry(
+    settings: Mapping[str, str],
+    clock: Clock,
+    person: Ask | None,
+    prices: Mapping[str, Price] | None,
+) -> ModelRegistry:
+    return ModelRegistry(
         clock=clock,
         random=Random(),  # noqa: S311 - spreads retries, nothing secret
         settings=settings,
@@ -202,6 +270,3 @@ def open_registry(
         prices=prices,
         factories={"you": lambda _: PersonModel(person)} if person else {},
     )
-    fallbacks = fallbacks_of(settings)
-    refuse_unknown_fallbacks(fallbacks, registry)
-    return registry, fallbacks

@@ -1,7 +1,7 @@
-"""Promotion: the packages of a generation take their place in a workspace, all of them or none.
+"""Promotion: writes the packages of a generation to a workspace, all of them or none.
 
-What was generated last is kept beside the journal, so that what people have changed since can be
-told from what another generation changes.
+The last generated files are stored beside the journal, so that changes by people can be
+distinguished from those of another generation.
 """
 
 import json
@@ -32,7 +32,7 @@ from weft.packages.reader import read_package
 from weft.packages.review import review_package
 from weft.packages.workspace import PACKAGES, PACKS
 
-#: The folder of a workspace for its own things, and where in it generations are.
+#: The folder of Weft's files in a workspace, and the folder of generations in it.
 _OWN: Final = ".weft"
 _GENERATED: Final = Path(_OWN) / "generated"
 _BASE: Final = _GENERATED / "base"
@@ -40,23 +40,23 @@ _BASE: Final = _GENERATED / "base"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of one package, or of the file of a pack."""
+    """The planned change of one package, or of the file of a pack."""
 
     name: str
     folder: Path
-    #: Where it is kept what was generated, without what people change.
+    #: The folder of the generated files, without changes by people.
     base: Path
-    #: The files as generated, and as they are to be.
+    #: The files as generated, and as they will be written.
     generated: Mapping[str, bytes]
     files: Mapping[str, bytes]
     comparison: Comparison
-    #: Files that keep what people have changed in them.
+    #: Files that keep changes by people.
     edited: tuple[str, ...] = ()
     created: bool = False
 
     @property
     def is_package(self) -> bool:
-        """Whether it is a package, which has a folder of its own; else the file of a pack."""
+        """Whether it is a package with its own folder, or else the file of a pack."""
         return self.folder.name == self.name
 
     @property
@@ -67,17 +67,17 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """What a promotion would write, and everything that keeps it from being written."""
+    """The changes of a promotion, and everything that prevents it."""
 
     changes: tuple[Change, ...]
     workspace: Path = Path()
-    #: Where people and the generation have changed the same lines, as FILE:LINE with what is there.
+    #: Lines that both people and the generation have changed, as FILE:LINE with the text.
     conflicts: tuple[str, ...] = ()
-    #: What is in the way and was not generated here.
+    #: Existing packages that were not generated here.
     strangers: tuple[Path, ...] = ()
-    #: What is in the way and was generated here, from another plan.
+    #: Existing packages that were generated here from another plan.
     others: tuple[Path, ...] = ()
-    #: What is wrong with the packages as they would be.
+    #: The errors of the resulting packages.
     errors: tuple[Finding, ...] = ()
 
     @property
@@ -92,10 +92,10 @@ class Promotion:
 
 
 def stage(bundle: Mapping[str, Any], workspace: Path, run: str) -> Path:
-    """Write the packages of a run aside, where people can look at them, and return where."""
+    """Write the packages of a run to a staging folder, and return it."""
     files = {
         f"{name}/{path}": text.encode()
-        for name, package in _packages(bundle).items()
+        for name, package in bundle_packages(bundle).items()
         for path, text in package.items()
     }
     files |= {f"{PACKS}/{name}": text.encode() for name, text in _pack(bundle).items()}
@@ -108,12 +108,12 @@ def stage(bundle: Mapping[str, Any], workspace: Path, run: str) -> Path:
     return folder
 
 
-def _packages(bundle: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Return the packages of a bundle; raises UsageError if a name could lead somewhere else."""
+def bundle_packages(bundle: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return the packages of a bundle; raises UsageError for a name that is not safe."""
     packages = cast("dict[str, dict[str, str]]", bundle["packages"])
     for name, files in packages.items():
         if not AGENT_NAME.match(name) or segment_error(name):
-            raise _unsafe_name_error(name, "is no name of a package")
+            raise _unsafe_name_error(name, "is not a package name")
         for path in files:
             if fault := name_error(path):
                 raise _unsafe_name_error(f"{name}/{path}", fault)
@@ -132,17 +132,17 @@ def _pack(bundle: Mapping[str, Any]) -> dict[str, str]:
 def _unsafe_name_error(name: str, fault: str) -> UsageError:
     return UsageError(
         f"the generation has a file {name!r}, which {fault}; nothing was written",
-        hint="look at how the Generator of this workspace names files",
+        hint="check how the Generator of this workspace names files",
     )
 
 
 def prepare(bundle: Mapping[str, Any], folder: Path, workspace: Path, *, update: bool) -> Promotion:
-    """Say what it takes to put packages into a folder; packs go into `packs` beside it.
+    """Plan the promotion of packages to a folder; packs go into `packs` beside it.
 
-    What was generated from another plan is in the way, unless it is to be updated all the same.
+    A package that was generated from another plan is a conflict unless `update` is set.
     """
     base = _base(folder, workspace)
-    packages = _packages(bundle)
+    packages = bundle_packages(bundle)
     planned = [
         _plan_change(name, folder / name, base / name, files) for name, files in packages.items()
     ]
@@ -155,7 +155,7 @@ def prepare(bundle: Mapping[str, Any], folder: Path, workspace: Path, *, update:
     at = (workspace if folder.resolve() == workspace.resolve() else folder.parent) / PACKS
     for name, text in _pack(bundle).items():
         planned.append(_plan_change(name, at, base / PACKS, {name: text}, alone=True))
-        # A pack is of the plan of its packages.
+        # A pack has the plan of its packages.
         others += [] if same else [at / name]
     strangers = tuple(plan.stranger for plan in planned if plan.stranger)
     promotion = Promotion(
@@ -174,18 +174,18 @@ def prepare(bundle: Mapping[str, Any], folder: Path, workspace: Path, *, update:
 
 
 def _base(folder: Path, workspace: Path) -> Path:
-    """Return where it is kept what was generated into a folder; each has a place of its own."""
+    """Return the folder of the files that were generated for an output folder."""
     base, at = workspace / _BASE, os.path.relpath(folder.resolve(), workspace.resolve())
     return base if at == PACKAGES else base / blake2b(at.encode(), digest_size=6).hexdigest()
 
 
 def _is_same_brief(base: Path, files: Mapping[str, str]) -> bool:
-    """Tell whether what was generated last is for the same as the plan of these files says."""
+    """Return whether the last generated files have the same brief as these."""
     try:
         plan = (base / PLAN_FILE).read_bytes()
         return _purposes(plan) == _purposes(files[PLAN_FILE])
     except (OSError, KeyError, TypeError, ValueError):
-        return False  # Nothing was, or people have made something else of it.
+        return False  # Nothing was generated, or people have replaced it.
 
 
 def _purposes(plan: str | bytes) -> list[str]:
@@ -195,11 +195,11 @@ def _purposes(plan: str | bytes) -> list[str]:
 
 
 def is_promoted(bundle: Mapping[str, Any], workspace: Path) -> bool:
-    """Tell whether packages have taken their place, and nothing was generated there since."""
+    """Return whether packages were promoted, and nothing was generated there since."""
     base = workspace / _BASE
     return all(
         any(_read_present(at / name, None) == _encode(files) for at in (base, *base.glob("*")))
-        for name, files in _packages(bundle).items()
+        for name, files in bundle_packages(bundle).items()
     )
 
 
@@ -217,7 +217,7 @@ class _PlannedChange:
 def _plan_change(
     name: str, folder: Path, base: Path, files: Mapping[str, str], *, alone: bool = False
 ) -> _PlannedChange:
-    """Plan one package; `alone`, its one file lies in a folder with others."""
+    """Plan the change of one package; with `alone`, its file shares the folder with others."""
     generated = _encode(files)
     place = folder / name if alone else folder
     if not (place.exists() or place.is_symlink()):
@@ -230,7 +230,7 @@ def _plan_change(
     if not known and present != generated:
         return _PlannedChange(stranger=place)
     known = known or generated
-    # What is no text is nobody's but the person's.
+    # Files that are not text belong to the person.
     mine = {path: text for path, raw in present.items() if (text := _text(raw)) is not None}
     mine |= {PLAN_FILE: files[PLAN_FILE]} if _is_same_plan(mine, files) else {}
     merged = merge_files({path: raw.decode() for path, raw in known.items()}, mine, files)
@@ -239,8 +239,8 @@ def _plan_change(
             place if alone else folder / path: conflict
             for path, conflict in merged.conflicts.items()
         }
-        told = (f"{file}:{conflict.line}" for file, found in named.items() for conflict in found)
-        return _PlannedChange(conflicts=tuple(told))
+        places = (f"{file}:{conflict.line}" for file, found in named.items() for conflict in found)
+        return _PlannedChange(conflicts=tuple(places))
     others = {path: raw for path, raw in present.items() if path not in mine}
     texts = {**mine, **merged.written}
     kept = {path: text.encode() for path, text in texts.items() if path not in merged.removed}
@@ -255,7 +255,7 @@ def _plan_change(
 
 
 def _as_planned(name: str, present: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return what the plan in a package gives, if it was made from that; for one made elsewhere."""
+    """Return the files that the plan in a package generates; for packages made elsewhere."""
     try:
         plan = read_plan(PLAN_FILE, present[PLAN_FILE].decode())
         made_from = json.loads(present[TRACE_FILE])["plan"]
@@ -267,7 +267,7 @@ def _as_planned(name: str, present: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _read_present(folder: Path, only: Mapping[str, bytes] | None) -> dict[str, bytes] | None:
-    """Return the files of a folder, or of them those that are named; None if that is no folder."""
+    """Return the files of a folder, or only the named ones; None if it is not a folder."""
     if folder.is_symlink() or not folder.is_dir():
         return None
     if only is not None:
@@ -286,7 +286,7 @@ def _text(raw: bytes) -> str | None:
 
 
 def _is_same_plan(mine: Mapping[str, str], generated: Mapping[str, str]) -> bool:
-    """Tell whether the plan in a package is the one of this generation, however it is written."""
+    """Return whether the plan in a package equals that of this generation."""
     if PLAN_FILE not in mine or PLAN_FILE not in generated:
         return False
     try:
@@ -297,7 +297,7 @@ def _is_same_plan(mine: Mapping[str, str], generated: Mapping[str, str]) -> bool
 
 
 def _errors(change: Change, workspace: Path) -> Iterator[Finding]:
-    """Check a package as it would be, beside the others, and name its files where they will be."""
+    """Check a package as it would be written, with the paths it will have."""
     settings = read_environment()
     linking = linking_of(settings)
     with tempfile.TemporaryDirectory(
@@ -321,10 +321,10 @@ def _nearest_existing(folder: Path) -> Path:
 
 
 def promote(promotion: Promotion) -> None:
-    """Write what was prepared; if anything fails, every package stays as it was.
+    """Write the planned changes; if anything fails, no package is changed.
 
-    What was generated is kept before a new package appears, and after one that was there has
-    changed: whoever is stopped in between can do it again.
+    The generated files are stored before a new package appears, and after an existing one has
+    changed, so that an interrupted promotion can be repeated.
     """
     fresh = [change for change in promotion.packages if change.created]
     others = [change for change in promotion.changes if change not in fresh]
@@ -353,7 +353,7 @@ def _files_to_write(change: Change) -> Iterator[tuple[Path, bytes]]:
 def _keep_base(change: Change, workspace: Path) -> None:
     kept = read_files(change.base).files if change.base.is_dir() else {}
     if not change.is_package:
-        kept = {}  # Files of other packs lie there as well.
+        kept = {}  # The folder contains files of other packs.
     workspace.mkdir(parents=True, exist_ok=True)
     make_folder(workspace / _OWN, "generated packages")
     replace_all({change.base / path: raw for path, raw in change.generated.items()})

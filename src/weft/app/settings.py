@@ -14,7 +14,7 @@ from weft.adapters.models.limits import RETRIES, RetryPolicy
 from weft.adapters.models.registry import CallRules
 from weft.adapters.python_tools.calling import Limits
 from weft.errors import UsageError
-from weft.ports.journal import Durability
+from weft.ports.store import Durability
 
 _CALLS: Final = CallRules()
 
@@ -33,13 +33,14 @@ SETTINGS: Final = {
         "the model that replies when another one fails: MODEL, or pairs MODEL=OTHER"
     ),
     "WEFT_MODEL_KEYS": Setting("keys of servers that are named by address: HOST:PORT=KEY, ..."),
-    "WEFT_MODEL_SECONDS": Setting(
+    "WEFT_MODEL_TIMEOUT": Setting(
         "seconds without any output after which a model call fails", f"{_CALLS.seconds:g}"
     ),
     "WEFT_MODEL_ATTEMPTS": Setting("attempts per model call", f"{RETRIES.attempts}"),
-    "WEFT_MODELS_AT_ONCE": Setting("concurrent calls of one model", f"{_CALLS.at_once}"),
-    "WEFT_TOOL_SECONDS": Setting(
-        "seconds a tool call may take, unless the tool sets its own limit", f"{Limits().timeout:g}"
+    "WEFT_MODEL_CONCURRENCY": Setting("concurrent calls of one model", f"{_CALLS.at_once}"),
+    "WEFT_TOOL_TIMEOUT": Setting(
+        "seconds a tool call may take, unless the tool sets its own limit; and the import of code",
+        f"{Limits().timeout:g}",
     ),
     "WEFT_ALLOW_HOSTS": Setting("private hosts that services may use: HOST or HOST:PORT, ..."),
     "ENVIRONMENT": Setting(
@@ -50,9 +51,24 @@ SETTINGS: Final = {
     "WEFT_DURABILITY": Setting(
         "`full`: an event is on disk before its effect starts; `normal`: written to the OS", "full"
     ),
+    "WEFT_STORE": Setting(
+        "where runs are stored: a file or postgresql://HOST/DATABASE",
+        ".weft/journal.db of the workspace",
+    ),
+    "WEFT_SERVER": Setting(
+        "the server that `weft run`, `chat`, `runs`, `inspect`, `replay`, `top` and `doctor` use"
+    ),
+    "WEFT_SERVER_KEY": Setting("the key for this server", "the one of a server of the workspace"),
+    "WEFT_SIGNAL": Setting(
+        "nats://HOST:PORT wakes workers and carries streamed text between processes",
+        "NOTIFY of PostgreSQL",
+    ),
+    "WEFT_VAULT_KEY": Setting(
+        "64 hexadecimal digits: encrypts secret answers on their way to another process"
+    ),
     "WEFT_DOCUMENTS": Setting(
-        "where documents are stored: a file, or mongodb://HOST/DATABASE",
-        ".weft/documents.db of the workspace",
+        "where documents are stored: a file, mongodb://HOST/DATABASE or postgresql://HOST/DATABASE",
+        "the PostgreSQL of WEFT_STORE, else .weft/documents.db of the workspace",
     ),
     "WEFT_DOCUMENTS_TENANT_FIELD": Setting(
         "the field of a document that names its tenant", TENANT_FIELD
@@ -62,9 +78,19 @@ SETTINGS: Final = {
         "local if installed, else none",
     ),
     "WEFT_CACHE": Setting("the folder of installed models", "the user's cache folder"),
+    "WEFT_HOST": Setting("the address that `weft serve` listens on", "127.0.0.1"),
+    "WEFT_PORT": Setting("the port that `weft serve` listens on", "8765"),
+    "WEFT_HOSTS": Setting("host names that `weft serve` answers to, besides loopback: NAME, ..."),
+    "WEFT_ORIGINS": Setting("origins of other pages that may call the server: https://HOST, ..."),
+    "WEFT_OIDC_ISSUER": Setting("the identity provider of the tokens that the server accepts"),
+    "WEFT_OIDC_AUDIENCE": Setting("the audience that tokens must name"),
+    "WEFT_OIDC_JWKS": Setting("the address of the provider's keys", "the one it publishes"),
+    "WEFT_OIDC_APP_CLAIM": Setting("the claim that names the tenant", "app"),
+    "WEFT_OIDC_ROLES_CLAIM": Setting("the claim that has the roles", "roles"),
+    "WEFT_OIDC_GROUPS_CLAIM": Setting("the claim that has the groups", "groups"),
 }
 
-#: Stands for every model of a provider that has no fallback of its own.
+#: The key of the fallback for models without their own.
 ANY_MODEL: Final = "*"
 
 _HOST: Final = re.compile(
@@ -77,8 +103,8 @@ def call_rules(settings: Mapping[str, str]) -> CallRules:
     """Return the limits and retries of model calls."""
     usual = CallRules()
     return CallRules(
-        seconds=_number(settings, "WEFT_MODEL_SECONDS", usual.seconds),
-        at_once=_count(settings, "WEFT_MODELS_AT_ONCE", usual.at_once),
+        seconds=_number(settings, "WEFT_MODEL_TIMEOUT", usual.seconds),
+        at_once=_count(settings, "WEFT_MODEL_CONCURRENCY", usual.at_once),
         retries=RetryPolicy(attempts=_count(settings, "WEFT_MODEL_ATTEMPTS", RETRIES.attempts)),
     )
 
@@ -107,7 +133,7 @@ def fallbacks_of(settings: Mapping[str, str]) -> dict[str, str]:
 
 def tool_limits(settings: Mapping[str, str]) -> Limits:
     """Return the time limits of tools."""
-    return Limits(timeout=_number(settings, "WEFT_TOOL_SECONDS", Limits().timeout))
+    return Limits(timeout=_number(settings, "WEFT_TOOL_TIMEOUT", Limits().timeout))
 
 
 def allowed_hosts(settings: Mapping[str, str]) -> frozenset[str]:

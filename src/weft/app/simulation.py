@@ -1,26 +1,30 @@
-"""Simulated runs: a workflow is played with made-up models and people until it did all it can."""
+"""Simulated runs: a workflow runs with made-up models and people until all is covered."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Final
 
-from weft.adapters.memory import MemoryJournal
+from weft.adapters.live.memory import MemoryLiveStream
+from weft.adapters.memory.store import MemoryStore
 from weft.adapters.models.provider_errors import as_object
 from weft.adapters.models.sample import SampleModel
 from weft.adapters.models.sample_moves import Steering
-from weft.adapters.models.sample_values import matching_text, put_at, sample_value
+from weft.adapters.models.sample_values import allowed_at, matching_text, put_at, sample_value
 from weft.adapters.python_tools.loader import PythonToolLoader
+from weft.adapters.vault import MemoryVault
 from weft.app.coverage import Coverage
-from weft.app.made_up import MadeUp
+from weft.app.made_up import SimulatedWorld
 from weft.check.subject import Subject
+from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import ToolRequest
 from weft.engine.rows import Batch, RequestRow
 from weft.engine.variables.triggers import dig
 from weft.errors import WeftError
 from weft.findings import Json
 from weft.generator.simulation import SimulatedRun, Simulation
+from weft.ports.clock import Clock
 from weft.ports.model import ModelReply, ModelRequest
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
@@ -28,48 +32,50 @@ from weft.runtime.signals import Answer, UserMessage
 from weft.runtime.tools.forms import APPROVAL
 from weft.runtime.workflow import Workflow, link
 from weft.spec.orchestrator import WorkflowDependencies
+from weft.spec.part import JsonMap
+from weft.spec.tools import AgentTool, UiTool
 from weft.spec.triggers import TimerExpiredTrigger, Trigger, UserTextTrigger
+from weft.spec.type_meaning import json_schema
 from weft.spec.variables import DerivedSource
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.clock import ManualClock
-from weft.testing.people import SAMPLE_MESSAGE, sample_answer
 
 #: Counted, not timed, so that the result is the same on every machine: about 1.5 s of CPU.
 MOST_RUNS: Final = 40
 MOST_TURNS: Final = 600
 
-#: Real seconds that one run may take, and that may pass in silence before the clock is moved on.
+#: Real seconds of one run, and of silence before the clock is advanced.
 RUN_SECONDS: Final = 10.0
 SILENT_SECONDS: Final = 1.0
 
-#: Seconds by which the clock is moved on, and how often that is done while nothing happens.
+#: Seconds by which the clock is advanced, and how often while nothing happens.
 _FORWARD: Final = 3600.0
 _MOST_FORWARD: Final = 24
 
-#: How likely a person says what some trigger waits for.
+#: The probability that a person's message matches a trigger.
 _HEARD: Final = 0.5
 
-#: How likely people let an hour pass before they answer.
+#: The probability that people wait for an hour before they answer.
 _SLOW: Final = 0.1
 
-#: How likely a tool is called with the least that fits, such as no items and small numbers.
+#: The probability of a tool call with minimal arguments, such as no items and small numbers.
 _LEAST: Final = 0.3
 
-#: The one that `weft run` has: tools that know people know this one.
+#: The user of `weft run`, whom tools with a directory of people know.
 _USER: Final = "me"
 
 
 def simulate(
     spec: WorkflowSpec, code: Mapping[str, bytes], *, run_seconds: float = RUN_SECONDS
 ) -> Simulation:
-    """Play a workflow until its runs came to everything the explorer knows, or it is enough.
+    """Run a workflow until everything the explorer knows is covered, or a limit is reached.
 
-    The code is executed. It is done in an event loop of its own, so a thread of a tool may call
-    it. Nothing leaves the machine.
+    The code is executed, in an event loop of its own, so that a thread of a tool may call this.
+    Nothing leaves the machine.
     """
     if spec.board is not None or spec.flow is not None:
         return Simulation(problems=("only conversations can be simulated",))
-    # What must have been completed before is taken for completed.
+    # Required workflows count as completed.
     alone = {"workflow_dependencies": WorkflowDependencies()}
     orchestrator = spec.orchestrator.model_copy(update=alone)
     spec = spec.model_copy(update={"orchestrator": orchestrator})
@@ -82,7 +88,7 @@ async def _simulated(
     texts = {path: raw.decode("utf-8-sig") for path, raw in code.items()}
     subject = Subject(spec, code=texts)
     coverage = Coverage(subject)
-    world = MadeUp(subject, coverage.compiled, coverage.values_of)
+    world = SimulatedWorld(subject, coverage.compiled, coverage.values_of)
     runs: list[SimulatedRun] = []
     problems: dict[str, None] = {}
     loader = PythonToolLoader()
@@ -96,13 +102,13 @@ async def _simulated(
     async with host:
         stage = _Stage(host, clock, coverage, world)
         for seed in range(MOST_RUNS):
-            if (coverage.done and runs) or sum(it.turns for it in runs) >= MOST_TURNS:
+            if (coverage.done and runs) or sum(run.turns for run in runs) >= MOST_TURNS:
                 break
             run, problem = await stage.play(seed, run_seconds)
             runs.append(run)
             if problem:
                 problems[problem] = None
-            if run.outcome == "hung":  # The next would only take as long again.
+            if run.outcome == "hung":  # The next run would take as long.
                 break
     return _told(coverage, tuple(runs), (*problems, *coverage.failures))
 
@@ -110,7 +116,7 @@ async def _simulated(
 def _told(
     coverage: Coverage, runs: tuple[SimulatedRun, ...], problems: tuple[str, ...]
 ) -> Simulation:
-    groups = (f"{', '.join(it.members)} -> {it.next}" for it in coverage.groups.values())
+    groups = (f"{', '.join(group.members)} -> {group.next}" for group in coverage.groups.values())
     return Simulation(
         runs=runs,
         unvisited_agents=tuple(coverage.agents),
@@ -126,13 +132,15 @@ def _host(
     loader: PythonToolLoader,
     clock: ManualClock,
     coverage: Coverage,
-    world: MadeUp,
+    world: SimulatedWorld,
 ) -> Host:
-    async def find(_: str) -> Workflow:
+    async def find(_app: str, _name: str) -> Workflow:
         return workflow
 
     return Host(
-        journal=_Watched(coverage),
+        store=_watched_store(coverage, clock),
+        live=MemoryLiveStream(),
+        vault=MemoryVault(),
         models=_Models(coverage),
         loader=loader,
         clock=clock,
@@ -142,21 +150,23 @@ def _host(
     )
 
 
-class _Watched(MemoryJournal):
-    """Tells what happens as soon as it is written."""
+def _watched_store(coverage: Coverage, clock: Clock) -> MemoryStore:
+    """Return a store in memory that reports every event when it is appended."""
+    store = MemoryStore(clock)
+    append = store.append
 
-    def __init__(self, coverage: Coverage) -> None:
-        super().__init__()
-        self._coverage = coverage
-
-    async def append(self, batch: Batch) -> None:
-        await super().append(batch)
+    async def report(batch: Batch, *, owner: str) -> bool:
+        left = await append(batch, owner=owner)
         for event in batch.events:
-            self._coverage.note(batch.row.app, event)
+            coverage.note(batch.row.app, event)
+        return left
+
+    store.append = report
+    return store
 
 
 class _Models:
-    """Gives each run, which is a tenant of its own, a model with its seed."""
+    """Returns a model for each run, which is its own tenant, with its seed."""
 
     def __init__(self, coverage: Coverage) -> None:
         self._coverage = coverage
@@ -169,7 +179,7 @@ class _Models:
 
 
 class _Model:
-    """A sample model that goes where no run has been."""
+    """A sample model that prefers what no run has reached."""
 
     def __init__(self, run: str, seed: int, coverage: Coverage) -> None:
         self._run = run
@@ -185,13 +195,13 @@ class _Model:
         if not reply.tool_requests or random.random() >= _LEAST:
             return reply
         moves = steering.moves.get(request.agent, ())
-        kept = {it.what: [path for path, _ in it.places] for it in moves}
-        requests = (_least(it, request, kept.get(it.tool, ())) for it in reply.tool_requests)
+        kept = {move.what: [path for path, _ in move.places] for move in moves}
+        requests = (_least(call, request, kept.get(call.tool, ())) for call in reply.tool_requests)
         return replace(reply, tool_requests=tuple(requests))
 
 
 class _Least(Random):
-    """Draws the least there is."""
+    """A random generator that always returns the least value."""
 
     def random(self) -> float:
         return 0.0
@@ -203,11 +213,11 @@ class _Least(Random):
 def _least(
     call: ToolRequest, request: ModelRequest, kept: Collection[tuple[str, ...]]
 ) -> ToolRequest:
-    """Return a call with the least arguments there are; what rules look at stays as it is."""
-    schema = next(it.parameters for it in request.tools if it.name == call.tool)
+    """Return a call with minimal arguments; values that rules compare are kept."""
+    schema = next(tool.parameters for tool in request.tools if tool.name == call.tool)
     arguments = as_object(sample_value(schema, _Least())) or {}
-    told = ((path, dig(call.arguments, path)) for path in kept)
-    put_at(arguments, tuple((path, value) for path, value in told if value is not None))
+    values = ((path, dig(call.arguments, path)) for path in kept)
+    put_at(arguments, tuple((path, value) for path, value in values if value is not None))
     return replace(call, arguments=arguments)
 
 
@@ -220,19 +230,23 @@ def _seed_of(app: str) -> int:
 
 
 class _Stage:
-    """Plays runs one after the other, and all the people in them."""
+    """Performs runs one after the other, with all people in them."""
 
-    def __init__(self, host: Host, clock: ManualClock, coverage: Coverage, world: MadeUp) -> None:
+    def __init__(
+        self, host: Host, clock: ManualClock, coverage: Coverage, world: SimulatedWorld
+    ) -> None:
         self._host = host
         self._clock = clock
         self._coverage = coverage
         self._world = world
         self._heard = [*_words_heard(coverage.spec)]
-        #: Whether it matters that time passes; all who sleep wake many times in an hour.
-        self._timed = any(isinstance(it, TimerExpiredTrigger) for it in _triggers(coverage.spec))
+        #: Whether the workflow has timers.
+        self._timed = any(
+            isinstance(trigger, TimerExpiredTrigger) for trigger in _triggers(coverage.spec)
+        )
 
     async def play(self, seed: int, seconds: float) -> tuple[SimulatedRun, str]:
-        """Play one run to its end; also return what is wrong, or nothing."""
+        """Perform one run to its end; also return its error, if any."""
         scope = Scope(_name_of(seed), _USER)
         coverage = self._coverage
         coverage.begin(scope.app, seed)
@@ -255,8 +269,8 @@ class _Stage:
         )
         if outcome == "completed":
             return run, ""
-        told = {"max_turns": f"a run did not end within its {course.turns} turns"}
-        return run, told.get(outcome) or f"a run {_ENDED.get(outcome, outcome)}: {reason}"
+        messages = {"max_turns": f"a run did not end within its {course.turns} turns"}
+        return run, messages.get(outcome) or f"a run {_ENDED.get(outcome, outcome)}: {reason}"
 
     async def _played(self, scope: Scope, random: Random) -> tuple[str, str]:
         host, spec = self._host, self._coverage.spec
@@ -273,7 +287,7 @@ class _Stage:
             if not await self._rested(run, scope):
                 forward += 1
                 continue
-            # At a glance: the whole state would be folded from all events every time.
+            # The row only: folding the whole state every time would be slow.
             row = await host.run(run, scope=scope)
             if row.status == "ended":
                 return str(row.outcome), row.reason
@@ -287,7 +301,7 @@ class _Stage:
         return "hung", "it waits for something that never happens"
 
     async def _rested(self, run: str, scope: Scope) -> bool:
-        """Return when a run waits or has ended; False if it sleeps, and the clock was moved on."""
+        """Return when a run waits or has ended; False if it sleeps and the clock was advanced."""
         settled = asyncio.ensure_future(self._host.settled(run, scope=scope))
         try:
             done, _ = await asyncio.wait({settled}, timeout=SILENT_SECONDS)
@@ -309,7 +323,7 @@ class _Stage:
         await self._host.deliver(run, Answer(request.id, value), scope=whose)
 
     def _said(self, random: Random) -> str:
-        """Say something: perhaps what some trigger waits for."""
+        """Return a message, perhaps one that a trigger matches."""
         if self._heard and random.random() < _HEARD:
             return random.choice(self._heard)
         return SAMPLE_MESSAGE
@@ -325,31 +339,81 @@ class _Stage:
         return value
 
 
-_ENDED: Final = {"failed": "failed", "cancelled": "was stopped", "hung": "came to no end"}
+_ENDED: Final = {"failed": "failed", "cancelled": "was stopped", "hung": "did not end"}
 
 
 def _words_heard(spec: WorkflowSpec) -> list[str]:
-    """Return what people may say that sets a variable."""
-    matches = [it.match for it in _triggers(spec) if isinstance(it, UserTextTrigger)]
-    return [text for it in matches if (text := matching_text(it))]
+    """Return messages that set a variable."""
+    matches = [trigger.match for trigger in _triggers(spec) if isinstance(trigger, UserTextTrigger)]
+    return [text for match in matches if (text := matching_text(match))]
 
 
 def _triggers(spec: WorkflowSpec) -> list[Trigger | None]:
-    """Return everything that sets a variable."""
-    sources = [it.source for it in spec.variables.values() if isinstance(it.source, DerivedSource)]
-    changes = [it.trigger for source in sources for it in source.transitions]
-    return [*(it for source in sources for it in source.triggers), *changes]
+    """Return all triggers."""
+    sources = [
+        variable.source
+        for variable in spec.variables.values()
+        if isinstance(variable.source, DerivedSource)
+    ]
+    changes = [transition.trigger for source in sources for transition in source.transitions]
+    return [*(trigger for source in sources for trigger in source.triggers), *changes]
 
 
 def _whose(scope: Scope, addressee: str) -> Scope:
-    """Return the scope of the person who is asked."""
+    """Return the scope of the addressee."""
     kind, _, name = addressee.partition(":")
     match kind:
         case "user":
             return Scope(scope.app, name)
         case "role":
-            return Scope(scope.app, scope.user, roles=(name,))
+            return Scope(scope.app, _USER, roles=(name,))
         case "group":
-            return Scope(scope.app, scope.user, groups=(name,))
+            return Scope(scope.app, _USER, groups=(name,))
         case _:
             return scope
+
+
+#: The probability of an answer that leads on.
+_LEADING: Final = 0.5
+
+#: The message of a person to an agent.
+SAMPLE_MESSAGE: Final = "[sample] Here a person would say something."
+
+
+def sample_answer(
+    compiled: CompiledWorkflow,
+    steering: Steering,
+    tool: str,
+    random: Random,
+    tools: Sequence[AgentTool | UiTool] = (),
+) -> Json:
+    """Return a valid answer to a tool, preferably one that sets variables of rules.
+
+    Automatic tools, which agents do not choose, are looked up in `tools`.
+    """
+    schema = _response_schema(compiled, tool, tools)
+    value: Json = {} if schema is None else sample_value(schema, random)
+    fields = as_object(value)
+    if fields is None:
+        return value
+    if schema is None:
+        for setting in compiled.triggers.ui_response.get(tool, ()):
+            type_ = json_schema(compiled.variables[setting.variable].type, compiled.models)
+            if setting.path is not None:
+                put_at(fields, ((setting.path, sample_value(type_, random)),))
+    leading = [
+        answer for answer in steering.answers.get(tool, ()) if allowed_at(schema or {}, answer)
+    ]
+    if leading and random.random() < _LEADING:
+        put_at(fields, random.choice(leading))
+    return value
+
+
+def _response_schema(
+    compiled: CompiledWorkflow, tool: str, tools: Sequence[AgentTool | UiTool]
+) -> JsonMap | None:
+    chosen = (tool for part in compiled.agents.values() for tool in part.tools.values())
+    for declared in (*chosen, *tools):
+        if isinstance(declared, UiTool) and declared.function == tool and declared.response_schema:
+            return declared.response_schema
+    return None

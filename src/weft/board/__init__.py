@@ -8,18 +8,7 @@ await board.run_until_idle()
 
 from weft.board.application import Application, ApplicationResult, Missed
 from weft.board.board import Board, Trace
-from weft.context.providers import (
-    CompositeProvider,
-    DefaultCorrelationProvider,
-    EmptyProvider,
-    FilteredContextProvider,
-    RecentProvider,
-    RedactingProvider,
-    SemanticContextProvider,
-    StateDelegatingProvider,
-    SummarisingProvider,
-    TimeWindowProvider,
-)
+from weft.context.providers import CompositeProvider, RedactingProvider, SummarisingProvider
 from weft.context.slices import (
     AgentInfo,
     BoardReader,
@@ -30,7 +19,7 @@ from weft.context.slices import (
 )
 from weft.dsl.board import AgentBuilder
 from weft.dsl.parts import BatchSpec, FunctionEngine, JoinSpec, ModelEngine, artifact
-from weft.inspect.steps import Span
+from weft.inspect.spans import Span
 from weft.runtime.board.evaluation import (
     BLOCK,
     CONTINUE,
@@ -53,7 +42,17 @@ from weft.spec.board import (
     TenantVisibility,
     Visibility,
 )
-from weft.spec.providers import FilterConfig, TagFilter
+from weft.spec.providers import (
+    DefaultCorrelationProvider,
+    EmptyProvider,
+    FilterConfig,
+    FilteredContextProvider,
+    RecentProvider,
+    SemanticContextProvider,
+    StateDelegatingProvider,
+    TagFilter,
+    TimeWindowProvider,
+)
 
 __all__ = [
     "BLOCK",

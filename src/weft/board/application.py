@@ -1,4 +1,4 @@
-"""A board as a function: from one artifact to those that are wanted."""
+"""A board as a function: publish one artifact, return the wanted ones."""
 
 import asyncio
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from weft.spec.providers import FilterConfig
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """Artifacts that did not come to what they were collected for."""
+    """Artifacts that were collected and never delivered."""
 
     run: str
     subscription: str
@@ -51,7 +51,7 @@ class Application:
     deadline: float | None
 
     async def run(self, obj: BaseModel) -> ApplicationResult:
-        """Publish an artifact and wait for those that are wanted, or until nothing moves.
+        """Publish an artifact and wait for the wanted ones, or until the board is idle.
 
         A request whose task is cancelled is cancelled on the board as well.
         """
@@ -72,17 +72,17 @@ class Application:
         found = await self._found(made)
         if row.outcome == "cancelled":
             return ApplicationResult("cancelled", found, made.correlation_id, row.reason)
-        types = {it.type for it in found}
+        types = {artifact.type for artifact in found}
         lacking = [name for name in self._names() if name not in types]
         if not lacking:
             return ApplicationResult("succeeded", found, made.correlation_id)
-        told = [it.detail for it in await self.board.missed(made.run)]
-        reason = "; ".join([f"no {', '.join(lacking)} was published", *told])
+        details = [missed.detail for missed in await self.board.missed(made.correlation_id)]
+        reason = "; ".join([f"no {', '.join(lacking)} was published", *details])
         return ApplicationResult("failed", found, made.correlation_id, reason)
 
     @property
     def _scope(self) -> Scope:
-        return Scope(self.board.scope.app)
+        return Scope.operator(self.board.scope.app)
 
     def _names(self) -> tuple[str, ...]:
         return tuple(self.board.type_name(output) for output in self.outputs)

@@ -1,4 +1,4 @@
-"""A board in a program: publish, wait, look."""
+"""A board in a program: publish, wait, query."""
 
 import asyncio
 import inspect
@@ -21,13 +21,13 @@ from weft.context.slices import (
 )
 from weft.dsl.board import AgentBuilder, BoardBuilder
 from weft.dsl.parts import ARTIFACT_MARK
-from weft.engine.events import DeliveryMissed
+from weft.engine.events import DeliveryMissed, Event
+from weft.engine.rows import RunRow
 from weft.errors import UsageError
-from weft.inspect.steps import Span, spans_of
+from weft.inspect.spans import Span, spans_of
 from weft.packages.writer import write_package
 from weft.ports.board import Consumption
 from weft.ports.clock import Clock
-from weft.ports.journal import RunRow
 from weft.ports.model import Model
 from weft.ports.retrieval import Embedder
 from weft.ports.scope import Scope
@@ -40,29 +40,30 @@ from weft.spec.workflow import WorkflowSpec
 #: How many runs are listed at once.
 _PAGE: Final = 500
 
-#: Asks whether a board has come far enough.
+#: A condition on a board, for `run_until`.
 Condition = Callable[["Board"], bool | Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What was published together: the correlation, and what took how long in it."""
+    """A correlation, and the durations of what happened in it."""
 
     name: str
     correlation_id: str
     board: "Board"
 
     async def spans(self) -> list[Span]:
-        """Return what took how long, in the order it began."""
+        """Return the spans of the correlation, in the order of their start."""
         return await self.board.spans(self.correlation_id)
 
 
 class Board:
-    """A board of typed artifacts, and the agents they wake.
+    """A board of typed artifacts, and the agents that they wake.
 
     Runs are kept in memory unless `journal` names a file. `model` is a name such as `sample`, or
-    a model of `weft.testing`. `embedder` compares meanings, or else what the settings say. Close
-    it, or use it as an async context manager.
+    a model of `weft.testing`. `embedder` compares texts by meaning; the default is that of the
+    settings. A `shared` board is one for all users of the tenant; otherwise each user has their
+    own. Close the board, or use it as an async context manager.
     """
 
     def __init__(  # noqa: PLR0913 - where it runs, and what holds for all of it
@@ -76,8 +77,9 @@ class Board:
         clock: Clock | None = None,
         embedder: Embedder | None = None,
         max_concurrency: int = 16,
-        breaker: int = 1000,
+        max_wakes_per_input: int = 1000,
         idle_seconds: float = 86_400,
+        shared: bool = False,
     ) -> None:
         self._workspace = workspace
         self._journal = journal
@@ -89,8 +91,9 @@ class Board:
             name,
             options={
                 "max_concurrency": max_concurrency,
-                "breaker": breaker,
+                "max_wakes_per_input": max_wakes_per_input,
                 "idle_seconds": idle_seconds,
+                "shared": shared,
             },
         )
         self._host: Host | None = None
@@ -109,25 +112,25 @@ class Board:
 
     @property
     def scope(self) -> Scope:
-        """Whose board it is."""
+        """The tenant of the board."""
         return self._scope
 
     def type_name(self, model: type[BaseModel]) -> str:
-        """Return what a class is called on the board."""
+        """Return the type name of a class on the board."""
         return self._builder.type_name(model)
 
     def agent(self, name: str) -> AgentBuilder:
-        """Add an agent; go on with what it consumes and publishes."""
+        """Add an agent; continue with `consumes` and `publishes`."""
         return self._builder.agent(name)
 
     def types(self, *models: type[BaseModel]) -> Self:
-        """Let classes be published that no agent names."""
+        """Register classes that can be published although no agent names them."""
         for model in models:
             self._builder.types.add(model)
         return self
 
     def with_components(self, *components: Any) -> Self:  # noqa: ANN401 - an author's own
-        """Let components see every artifact and every activation of the board."""
+        """Add components that see every artifact and every activation of the board."""
         for component in components:
             self._builder.add_component(component)
         return self
@@ -137,7 +140,7 @@ class Board:
         return self._builder.build()
 
     def save(self, folder: str | Path) -> None:
-        """Write the board as a new package. Raises UsageError if it has what no file can say."""
+        """Write the board as a new package. Raises UsageError if files cannot express it."""
         spec = self.build()
         local = list(self._builder.objects.table)
         if local:
@@ -158,9 +161,9 @@ class Board:
         partition: str = "",
         id: str = "",  # noqa: A002 - what it is
     ) -> Publication:
-        """Put an artifact on the board; whom it wakes works on in the background.
+        """Publish an artifact; the agents it wakes work in the background.
 
-        It is an object, or the name of a type with a payload. Without a correlation it begins one.
+        Pass an object, or the name of a type and a payload. Without a correlation a new one starts.
         """
         return await self._publish(
             obj, payload, tags=tags, visibility=visibility, correlation_id=correlation_id,
@@ -175,7 +178,7 @@ class Board:
         *,
         correlation_id: str | None = None,
     ) -> Publication:
-        """Give an artifact to one agent only."""
+        """Deliver an artifact to one agent only."""
         name = agent.name if isinstance(agent, AgentBuilder) else agent
         return await self._publish(obj, payload, correlation_id=correlation_id, agent=name)
 
@@ -217,38 +220,39 @@ class Board:
             raise UsageError(f"{obj.__name__} is a class", hint=f"publish {obj.__name__}(...)")
         if isinstance(obj, BaseModel):
             kind = type(obj)
-            if kind not in types and not getattr(kind, ARTIFACT_MARK, False):
-                raise UsageError(
-                    f"{kind.__name__} is not a type of the board",
-                    hint="decorate it with @artifact, or let an agent consume or publish it",
-                )
-            types.add(kind)
-            return types.name(kind), obj.model_dump(mode="json")
+            if kind not in types:
+                if not getattr(kind, ARTIFACT_MARK, False):
+                    raise UsageError(
+                        f"{kind.__name__} is not a type of the board",
+                        hint="decorate it with @artifact, or let an agent consume or publish it",
+                    )
+                types.add(kind)
+            return types[kind], obj.model_dump(mode="json")
         if isinstance(obj, str):
             return types.resolve(obj), dict(payload or {})
         given = dict(obj)
         name = given.pop("type", None)
         if not isinstance(name, str):
             raise UsageError(
-                "what is published has no type",
+                "the published object has no type",
                 hint='publish an object, or {"type": "Invoice", "payload": {...}}',
             )
         return types.resolve(name), given.get("payload", given)
 
     async def run_until_idle(self, *, flush: bool = False) -> None:
-        """Return when nothing is active or queued; what waits for a time does not count.
+        """Wait until nothing is active or queued; timers do not count.
 
-        `flush` lets batches be handled that are not full. Raises RunError if a run was given up.
+        `flush` processes incomplete batches. Raises RunError if a run was abandoned.
         """
         host = await self._opened()
         await host.quiet()
         if flush:
-            for run in [it.run async for it in self._rows(host) if it.status != "ended"]:
-                # Those of this process, and those that collect for all correlations.
-                if run in self._runs or run.startswith(f"{self.name}~"):
-                    await host.flush(run, scope=self._scope)
+            for row in [row async for row in self._rows(host) if row.status != "ended"]:
+                # The runs of this process, and those that collect for all correlations.
+                if row.run in self._runs or f"/{self.name}~" in row.name:
+                    await host.flush(row.run, scope=self._scope)
             await host.quiet()
-        everybody = Scope(self._scope.app)
+        everybody = Scope.operator(self._scope.app)
         for run in list(self._unsettled):
             row = await host.run(run, scope=everybody)
             if row.status == "running":
@@ -256,7 +260,7 @@ class Board:
             self._unsettled.discard(run)
 
     async def run_until(self, condition: Condition, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - what a user says
-        """Go on until a condition holds: True. False: the time is over; without one, all is idle.
+        """Wait until a condition holds. Return False after the timeout; without one, when idle.
 
         The condition is a function of the board, which may be async.
         """
@@ -284,9 +288,9 @@ class Board:
         embed_meta: bool = False,
         offset: int = 0,
     ) -> tuple[list[Envelope], int]:
-        """Return artifacts, newest first, and how many there are in all.
+        """Return artifacts, newest first, and their total number.
 
-        `offset` leaves out so many of the first: the next page begins where the last has ended.
+        `offset` skips that many artifacts, for the next page.
         """
         host = await self._opened()
         return await host.artifacts(
@@ -294,27 +298,27 @@ class Board:
         )
 
     async def why(self, artifact: str | Publication, agent: str | AgentBuilder) -> str | None:
-        """Say why an agent may not see an artifact now, or None if it may."""
+        """Return why an agent may not see an artifact now, or None if it may."""
         host = await self._opened()
         id_ = artifact if isinstance(artifact, str) else artifact.id
         name = agent.name if isinstance(agent, AgentBuilder) else agent
         return await host.why(self.name, id_, name, scope=self._scope)
 
     async def agent_history(self, name: str) -> list[Consumption]:
-        """Return which artifacts have woken an agent, newest first."""
+        """Return the artifacts that woke an agent, newest first."""
         host = await self._opened()
         return await host.consumed(self.name, scope=self._scope, agent=name)
 
-    async def missed(self, run: str | None = None) -> list[Missed]:
-        """Return what did not come to what it was collected for, in one run or on all of the board.
-
-        A correlation is a run of the same name, so its id may be given.
-        """
+    async def missed(self, correlation_id: str | None = None) -> list[Missed]:
+        """Return artifacts that were collected and never delivered, in one correlation or all."""
         host = await self._opened()
-        runs = [row.run async for row in self._rows(host)] if run is None else [run]
+        if correlation_id is None:
+            runs = [row.run async for row in self._rows(host)]
+        else:
+            runs = [await host.run_of(self.name, correlation_id, scope=self._scope)]
         found: list[Missed] = []
         for name in runs:
-            async for event in host.events(name, scope=Scope(self._scope.app)):
+            async for event in host.events(name, scope=Scope.operator(self._scope.app)):
                 data = getattr(event, "data", None)
                 if isinstance(data, DeliveryMissed):
                     found.append(
@@ -326,24 +330,26 @@ class Board:
         """Yield all runs of the board, those of other processes included."""
         before: str | None = None
         while page := await host.runs(
-            scope=Scope(self._scope.app), workflow=self.name, before=before, limit=_PAGE
+            scope=Scope.operator(self._scope.app), workflow=self.name, before=before, limit=_PAGE
         ):
             for row in page:
                 yield row
             before = page[-1].run
 
     async def spans(self, correlation_id: str) -> list[Span]:
-        """Return what took how long in a correlation."""
+        """Return the spans of a correlation that have ended."""
         host = await self._opened()
-        events = host.events(correlation_id, scope=Scope(self._scope.app))
-        return spans_of(correlation_id, [event async for event in events if hasattr(event, "data")])  # pyright: ignore[reportArgumentType]
+        run = await host.run_of(self.name, correlation_id, scope=self._scope)
+        items = host.events(run, scope=Scope.operator(self._scope.app))
+        events = [item async for item in items if isinstance(item, Event)]
+        return [span for span in spans_of(self._scope.app, run, events) if span.ms is not None]
 
     @asynccontextmanager
     async def traced_run(self, name: str = "run") -> AsyncGenerator[Trace]:
-        """Let everything that is published inside belong to one correlation."""
+        """Put everything that is published inside the context into one correlation."""
         host = await self._opened()
         correlation = host.new_id()
-        before = self._correlation.set(correlation)  # For this task, and those it begins.
+        before = self._correlation.set(correlation)  # For this task and the tasks it starts.
         try:
             yield Trace(name, correlation, self)
         finally:
@@ -355,21 +361,21 @@ class Board:
         outputs: Sequence[type[BaseModel]],
         deadline: float | None = None,
     ) -> Application:
-        """Use the board as a function: from one artifact to the others that are wanted."""
+        """Return the board as a function: publish one artifact, return the wanted ones."""
         return Application(self, input, tuple(outputs), deadline)
 
     async def start(self) -> None:
-        """Begin the schedules of the board, and what another process has left."""
+        """Start the schedules of the board, and resume the runs of ended processes."""
         host = await self._opened()
         await host.start_schedules(self.name, scope=self._scope)
         await host.recover()
 
     async def host(self) -> Host:
-        """Return the host that the board runs on."""
+        """Return the host of the board."""
         return await self._opened()
 
     async def close(self) -> None:
-        """Let all runs go; those in a file go on some other time."""
+        """Release all runs; those in a file can be resumed later."""
         self._closed = True
         host, self._host = self._host, None
         if host is not None:

@@ -103,6 +103,6 @@ def _used_command(words: list[str]) -> list[str]:
 
 
 def _wants_json(words: list[str]) -> bool:
-    """Tell whether JSON is asked for; the command line itself may be invalid."""
+    """Return whether JSON is asked for; the command line itself may be invalid."""
     pairs = zip(words, [*words[1:], ""], strict=True)
     return "--json" in words or "--format=json" in words or ("--format", "json") in pairs

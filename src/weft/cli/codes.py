@@ -1,22 +1,25 @@
-"""The codes of the command line's own messages, and the page of all codes.
+"""The codes of the command line's own messages and of servers, and the page of all codes.
 
 These codes are not in the catalogue, because no rule reports them. The number of a code is the exit
-code of the command.
+code of the command, or the HTTP status.
 """
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from weft.catalogue import CATALOGUE
 from weft.catalogue import FAMILIES as CHECKED
 from weft.findings import Rule
 from weft.ids import nearest
+from weft.server.codes import HTTP_RULES
+
+_error: Final = partial(Rule, severity="error")
 
 _RULES: Final = (
-    Rule(
+    _error(
         code="CLI001",
-        severity="error",
         title="The package or run has errors",
         why=(
             "A package cannot be read or has errors, a run failed, or a replay differs from the "
@@ -28,18 +31,16 @@ _RULES: Final = (
         ),
         example="weft diagram Support        while agents.json lacks a comma",
     ),
-    Rule(
+    _error(
         code="CLI002",
-        severity="error",
         title="Invalid command line",
         why="The command line has an unknown command, option or value. Weft does not guess.",
         fix="Correct it as the hint says. `weft --help` lists the commands, `weft check --help` "
         "the options of one.",
         example="weft chekc        the command is called check",
     ),
-    Rule(
+    _error(
         code="CLI003",
-        severity="error",
         title="Problem with the setup",
         why=(
             "A folder cannot be read or written, the disk is full, or an optional dependency is "
@@ -48,9 +49,8 @@ _RULES: Final = (
         fix="Do what the hint says, or run `weft doctor`, which checks the whole setup.",
         example="weft check --watch        without the optional dependency watchfiles",
     ),
-    Rule(
+    _error(
         code="CLI004",
-        severity="error",
         title="The run waits for a person",
         why=(
             "A request is open and Weft cannot ask: stdin is not a terminal, or the output is "
@@ -59,9 +59,8 @@ _RULES: Final = (
         fix="Answer with the command in the message, or in a chat: `weft chat --run RUN`.",
         example="weft run Support </dev/null        while an agent asks the customer something",
     ),
-    Rule(
+    _error(
         code="CLI006",
-        severity="error",
         title="Not found",
         why="The name or path does not exist.",
         fix=(
@@ -70,9 +69,8 @@ _RULES: Final = (
         ),
         example="weft diagram Suport        the package is called Support",
     ),
-    Rule(
+    _error(
         code="CLI007",
-        severity="error",
         title="The target already exists",
         why="The command would overwrite files that may still be needed.",
         fix=(
@@ -81,9 +79,8 @@ _RULES: Final = (
         ),
         example="weft new Support        when workflows/Support exists",
     ),
-    Rule(
+    _error(
         code="CLI070",
-        severity="error",
         title="Bug in Weft",
         why="Weft failed unexpectedly. Your files are not the cause.",
         fix=(
@@ -94,11 +91,14 @@ _RULES: Final = (
     ),
 )
 
-#: All families with their codes: those of the checker, and CLI.
-FAMILIES: Final[dict[str, tuple[Rule, ...]]] = {**CHECKED, "CLI": _RULES}
+#: All families with their codes: those of the checker, CLI and HTTP.
+FAMILIES: Final[dict[str, tuple[Rule, ...]]] = {**CHECKED, "CLI": _RULES, "HTTP": HTTP_RULES}
 
 #: Every code `weft explain` knows.
-CODES: Final[dict[str, Rule]] = {**CATALOGUE, **{entry.code: entry for entry in _RULES}}
+CODES: Final[dict[str, Rule]] = {
+    **CATALOGUE,
+    **{entry.code: entry for entry in (*_RULES, *HTTP_RULES)},
+}
 
 _MAX_DIGITS: Final = 9
 
@@ -126,6 +126,7 @@ _ABOUT: Final = {
     "SCHEMA": "Files: whether they can be read, and whether their content has the right shape.",
     "PACK": "Workspaces: workflows that require each other, and packs of workflows.",
     "LINK": "Code and features that are missing where a run starts.",
+    "TEST": "What a run of a scenario shows, in `weft test`.",
     "GEN": "Generated packages: what simulated runs have shown.",
     "NAME": "Names: unknown, duplicate, unused, misspelt or reserved, wherever they are written.",
     "COND": "Conditions of handoffs, computed variables, boards and flows.",
@@ -142,6 +143,7 @@ _ABOUT: Final = {
     "BOARD": "Boards: artifacts, subscriptions and providers.",
     "FLOW": "Flows: steps, branches, approvals and context.",
     "CLI": "Messages of the command line when a command fails.",
+    "HTTP": "Answers of a server to requests that it refuses; the number is the HTTP status.",
 }
 
 _INTRODUCTION: Final = """\
@@ -160,7 +162,7 @@ def findings_page() -> str:
     for family, rules in FAMILIES.items():
         parts += [f"## {family}", "", about(family), ""]
         for entry in rules:
-            parts += [*_section(entry), ""]
+            parts += [_section(entry), ""]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -176,19 +178,16 @@ def _contents() -> Iterator[str]:
         yield f"| [{family}](#{family.lower()}) | {len(rules)} | {about(family)} |"
 
 
-def _section(entry: Rule) -> Iterator[str]:
-    yield f"### {entry.code}"
-    yield ""
-    yield f"**{_escaped(entry.title)}** ({entry.severity})"
-    yield ""
-    yield _escaped(entry.why)
-    yield ""
-    yield f"To fix it: {_escaped(entry.fix)}"
-    yield ""
+def _section(entry: Rule) -> str:
     fence = "`" * max(3, *(len(ticks) + 1 for ticks in re.findall(r"`+", entry.example) or [""]))
-    yield f"{fence}text"
-    yield entry.example
-    yield fence
+    paragraphs = [
+        f"### {entry.code}",
+        f"**{_escaped(entry.title)}** ({entry.severity})",
+        _escaped(entry.why),
+        f"To fix it: {_escaped(entry.fix)}",
+        f"{fence}text\n{entry.example}\n{fence}",
+    ]
+    return "\n\n".join(paragraphs)
 
 
 def _escaped(text: str) -> str:

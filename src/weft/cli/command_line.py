@@ -3,10 +3,12 @@
 A command is imported when it is used, so that help pages stay fast.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter as Signature
+from inspect import iscoroutine
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_origin
@@ -14,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_origin
 from cyclopts import App, CycloptsError, Group, Parameter
 
 import weft
-from weft.cli.commands.table import COMMAND_NAMES, COMMANDS, Command
+from weft.cli import options
+from weft.cli.commands.table import COMMAND_NAMES, COMMANDS, Command, HelpText, read_docstring
 from weft.cli.failure import CommandFailed, Exit
 from weft.cli.settings import read_settings
 from weft.cli.streams import Streams, clean
@@ -23,20 +26,22 @@ if TYPE_CHECKING:
     from cyclopts.help import HelpEntry, HelpPanel
     from rich.console import Console, ConsoleOptions
 
-    from weft.cli.results import Result
+_WEFT: Final = read_docstring(
+    """Check, run, inspect and ship packages of language-model agents.
 
-_ABOUT: Final = """Check, run, inspect and ship packages of language-model agents.
+    Exit codes: 0 done, 1 findings or a failed run, 2 invalid command line, 3 problem with the
+    setup, 4 a run waits for a person, 6 not found, 7 the target already exists, 70 bug in Weft,
+    130 stopped with Ctrl-C, 143 stopped by SIGTERM.
 
-Exit codes: 0 done, 1 findings or a failed run, 2 invalid command line, 3 problem with the setup,
-4 a run waits for a person, 6 not found, 7 the target already exists, 70 bug in Weft,
-130 stopped with Ctrl-C, 143 stopped by SIGTERM."""
+    Without a command, `weft` in a terminal serves the workspace: see `weft serve --help`.
 
-_EXAMPLES: Final = (
-    "weft init shop",
-    "weft check shop",
-    "weft chat HelloWorld --model sample",
-    "weft explain NAME001",
-    "weft check --help",
+    Examples:
+      weft init shop
+      weft check shop
+      weft chat HelloWorld --model sample
+      weft explain NAME001
+      weft check --help
+    """
 )
 
 _GLOBAL_GROUP: Final = Group("Global options", sort_key=9)
@@ -54,10 +59,10 @@ def build_app() -> App:
     app = App(
         name="weft",
         usage="",
-        help=_ABOUT,
+        help=_WEFT.text,
         version=f"weft {weft.__version__}",
         help_format="plaintext",
-        help_formatter=HelpPage(_EXAMPLES, lambda: "weft COMMAND [OPTIONS]"),
+        help_formatter=HelpPage(lambda: _WEFT, lambda: "weft COMMAND [OPTIONS]"),
         default_parameter=Parameter(negative=""),
         group_arguments=Group("Arguments", sort_key=1),
         group_parameters=Group("Options", sort_key=2),
@@ -77,22 +82,19 @@ def build_app() -> App:
 def _add_commands(app: App, commands: Sequence[Command], before: str) -> None:
     for order, command in enumerate(commands):
         line = f"{before} {command.name}"
-        page = HelpPage(command.examples, partial(_usage, app, command, line))
+        settings: dict[str, Any] = {
+            "name": command.name,
+            "help": command.summary(line.removeprefix("weft ")),
+            "sort_key": order,
+            "usage": "",
+            "help_formatter": HelpPage(command.page, partial(_usage, app, command, line)),
+        }
         if command.parts:
-            group = App(
-                name=command.name, help=command.help, sort_key=order, usage="", help_formatter=page
-            )
+            group = App(**settings)
             _add_commands(group, command.parts, line)
             app.command(group)
-            continue
-        app.command(
-            command.target,
-            name=command.name,
-            help=command.help,
-            sort_key=order,
-            usage="",
-            help_formatter=page,
-        )
+        else:
+            app.command(command.target, **settings)
 
 
 def _usage(app: App, command: Command, line: str) -> str:
@@ -129,7 +131,9 @@ def describe_commands(app: App) -> dict[str, dict[str, Any]]:
         for part in command.parts or (None,):
             path = command.name if part is None else f"{command.name} {part.name}"
             target = app[command.name] if part is None else app[command.name][part.name]
-            described[path] = _describe(_arguments(target))
+            page = (part or command).page()
+            described[path] = {"help": page.text.partition("\n\n")[0].replace("\n", " ")}
+            described[path] |= _describe(_arguments(target))
     return described
 
 
@@ -167,50 +171,49 @@ def run(words: Sequence[str]) -> Exit:
         from weft.cli.error_reports import usage_failure  # noqa: PLC0415
 
         arguments = app.meta.assemble_argument_collection()
-        options = [name for argument in arguments for name in argument.names]
+        names = [name for argument in arguments for name in argument.names]
         before = error.command_chain or ()
         group = next((each for each in COMMANDS if each.parts and each.name in before), None)
         failure = usage_failure(
             error,
             commands=[part.name for part in group.parts] if group else COMMAND_NAMES,
-            options=[*options, "--help", "--version"],
+            options=[*names, "--help", "--version"],
             group=f"{group.name} " if group else "",
         )
         raise CommandFailed(failure) from error
 
 
-def _launcher(app: App) -> Callable[..., Exit]:
+def _launcher(commands: App) -> Callable[..., Exit]:
     """Return the function that reads global options, wherever they are, and calls a command."""
 
+    @options.command
     def launch(
         *words: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
-        workspace: Annotated[
-            Path | None,
-            _GLOBAL,
-            Parameter(
-                help="Folder that contains `workflows`; default: the nearest one upward.",
-                metavar="DIR",
-            ),
-        ] = None,
-        json: Annotated[
-            bool, _GLOBAL, Parameter(help="Print JSON: one document, or one line per event.")
-        ] = False,
-        quiet: Annotated[
-            bool, _GLOBAL, Parameter(name=("--quiet", "-q"), help="Print results and errors only.")
-        ] = False,
-        verbose: Annotated[
-            bool, _GLOBAL, Parameter(name=("--verbose", "-v"), help="Print details on stderr.")
-        ] = False,
-        no_color: Annotated[
-            bool, _GLOBAL, Parameter(help="Print without colour; NO_COLOR has the same effect.")
-        ] = False,
+        workspace: Annotated[Path | None, _GLOBAL] = None,
+        app: Annotated[str | None, _GLOBAL] = None,
+        user: Annotated[str | None, _GLOBAL] = None,
+        json: Annotated[bool, _GLOBAL] = False,
+        quiet: Annotated[bool, _GLOBAL] = False,
+        verbose: Annotated[bool, _GLOBAL] = False,
+        no_color: Annotated[bool, _GLOBAL] = False,
     ) -> Exit:
-        if not words:
-            app.help_print([])
+        """Run a command with the global options.
+
+        Options:
+          --workspace DIR  Folder that contains `workflows`; default: the nearest one upward.
+          --app NAME       Tenant of the runs and packages; default: local.
+          --user NAME      User of the tenant; default: me.
+          --json           Print JSON: one document, or one line per event.
+          -q, --quiet      Print results and errors only.
+          -v, --verbose    Print details on stderr.
+          --no-color       Print without colour; NO_COLOR has the same effect.
+        """
+        if not words and not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+            commands.help_print([])
             return Exit.USAGE
-        command, bound, _ = app.parse_args(words)
-        if command == app.help_print:  # a group of commands, alone
-            command(*bound.args, **bound.kwargs)
+        called, bound, _ = commands.parse_args(words or ("serve",))
+        if called == commands.help_print:  # a group of commands, alone
+            called(*bound.args, **bound.kwargs)
             return Exit.USAGE
         settings = read_settings(
             workspace=workspace, json=json, quiet=quiet, verbose=verbose, no_color=no_color
@@ -219,9 +222,17 @@ def _launcher(app: App) -> Callable[..., Exit]:
         streams.detail(clean(f"workspace: {settings.workspace.resolve()}"))
         # Deferred: help pages print no result.
         from weft.cli.results import logged, print_result  # noqa: PLC0415
+        from weft.cli.scope import set_scope  # noqa: PLC0415
+
+        set_scope(app, user)
 
         with logged(streams):
-            result: Result = command(*bound.args, **bound.kwargs, streams=streams)
+            result = called(*bound.args, **bound.kwargs, streams=streams)
+            if iscoroutine(result):
+                # Deferred: help pages do not need it.
+                import asyncio  # noqa: PLC0415
+
+                result = asyncio.run(result)
             return print_result(result, streams)
 
     return launch
@@ -231,8 +242,8 @@ def _launcher(app: App) -> Callable[..., Exit]:
 class HelpPage:
     """Prints the parts of a help page that the command-line library passes to it."""
 
-    examples: tuple[str, ...]
-    #: Called when the page is printed: it may have to import the command.
+    #: Both are called when the page is printed: they may have to import the command.
+    page: Callable[[], HelpText]
     usage: Callable[[], str]
 
     def __call__(self, console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:  # noqa: ARG002
@@ -253,10 +264,11 @@ class HelpPage:
 
     def render_description(self, console: "Console", options: "ConsoleOptions", text: Any) -> None:  # noqa: ANN401, ARG002
         """Print what the command does, and examples."""
-        for paragraph in _plain(text).split("\n\n"):
+        page = self.page()
+        for paragraph in page.text.split("\n\n"):
             _print("\n".join(_wrapped(paragraph, _page_width(console))) + "\n")
         _print("Examples:")
-        for example in self.examples:
+        for example in page.examples:
             _print(f"  {example}")
         _print("")
 

@@ -5,7 +5,6 @@ library or the models of packages. Options and their values are in `completion.j
 `make generate` writes from the commands.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from weft.cli.codes import CODES, FAMILIES
-from weft.cli.commands.table import COMMANDS, Command
+from weft.cli.commands.table import COMMANDS, Command, read_completion_data
 from weft.cli.settings import PACKAGES, nearest_workspace
 
 #: The scripts by shell. Each passes the words up to the cursor, and reads lines of a value, a tab
@@ -41,7 +40,16 @@ _weft() {
 }
 compdef _weft weft""",
     "fish": """\
-complete -c weft -a '(weft __complete (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'""",
+function __weft
+  set -l words (commandline -opc)[2..-1] (commandline -ct)
+  set -l found (weft __complete $words 2>/dev/null | string match -v '')
+  if test (count $found) -gt 0
+    printf '%s\\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
+end
+complete -c weft -f -a '(__weft)'""",
     "powershell": """\
 Register-ArgumentCompleter -Native -CommandName weft -ScriptBlock {
   param($word, $ast, $position)
@@ -68,6 +76,7 @@ SCHEMAS: Final = (
     "board",
     "pack",
     "action_plan",
+    "scenario",
 )
 
 
@@ -163,7 +172,7 @@ def answer(words: Sequence[str]) -> str:
 
 def _candidates(line: _Line) -> dict[str, str]:
     command, path = _command(line)
-    data = _data()
+    data = read_completion_data()
     options: dict[str, Any] = {**data[""], **data.get(path, {})}
     last = line.before[-1] if line.before else ""
     if last.startswith("-") and options.get(last, {}).get("takes_value"):
@@ -173,7 +182,8 @@ def _candidates(line: _Line) -> dict[str, str]:
         return {name: options[name]["help"] for name in names}
     if command is None or command.parts:
         parts = COMMANDS if command is None else command.parts
-        return {part.name: part.help.partition(".")[0] for part in parts}
+        paths = {part: f"{path} {part.name}".lstrip() for part in parts}
+        return {part.name: part.summary(paths[part]).partition(".")[0] for part in parts}
     return _values(options.get("", {}), line)
 
 
@@ -194,11 +204,6 @@ def _command(line: _Line) -> tuple[Command | None, str]:
             found = command
             path.append(word)
     return found, " ".join(path)
-
-
-def _data() -> dict[str, Any]:
-    """Return the options of every command; those of the empty name are global."""
-    return json.loads(Path(__file__).with_name("completion.json").read_text(encoding="utf-8"))
 
 
 def _read(words: Sequence[str]) -> _Line:

@@ -21,7 +21,7 @@ from cyclopts.token import Token
 
 import weft
 from weft.cli.commands.table import COMMAND_NAMES
-from weft.cli.failure import Exit, Failure
+from weft.cli.failure import Exit, Failure, did_you_mean
 from weft.cli.streams import Streams
 from weft.ids import nearest
 
@@ -46,7 +46,13 @@ _SYNONYMS: Final = {
     "resume": "runs resume",
     "cancel": "runs cancel",
     "answer": "runs answer",
-    "backup": "runs backup FILE",
+    "backup": "store backup FILE",
+    "work": "worker",
+    "server": "serve",
+    "ui": "serve",
+    "status": "top",
+    "monitor": "top",
+    "runs backup": "store backup FILE",
     "prune": "runs delete --older-than SPAN",
     "fork": "replay RUN --fork TURN",
     "design": "generate",
@@ -57,10 +63,6 @@ _SYNONYMS: Final = {
     "documents remove": "documents delete COLLECTION KEY",
     "help": "--help",
     "version": "--version",
-}
-#: Commands that other tools have and this version does not.
-_UNAVAILABLE: Final = {
-    "serve": "this version has no server: use weft chat, weft run, or weft.open_host in Python"
 }
 
 
@@ -82,64 +84,52 @@ def _explain(
 ) -> tuple[str, Iterable[str]]:
     match error:
         case UnknownCommandError(unused_tokens=[str(word), *_]) if word.startswith("-"):
-            return f"unknown option {word}", _suggest(word, options)
+            return f"unknown option {word}", did_you_mean(nearest(word, options))
         case UnknownCommandError(unused_tokens=[str(word), *_]):
             return f'unknown command "{word}"', _suggest_command(f"{group}{word}", commands)
         case UnknownOptionError():
             word = error.token.keyword or error.token.value
             own = [name for argument in error.argument_collection for name in argument.names]
-            return f"unknown option {word}", _suggest(word, [*own, *options])
+            return f"unknown option {word}", did_you_mean(nearest(word, [*own, *options]))
         case MissingArgumentError():
-            return _missing(error), _how_to_give(error)
+            return _missing(error)
         case CoercionError(token=Token() as token):
             return _invalid_value(token, error.target_type)
         case RepeatArgumentError():
             return f"{error.token.keyword} is given twice", ("keep one of them",)
-        case UnusedCliTokensError(unused_tokens=[str(word), *rest]):
-            return _unexpected([word, *rest])
+        case UnusedCliTokensError(unused_tokens=[str(), *_] as words):
+            listed = ", ".join(f'"{word}"' for word in words)
+            what = "unexpected argument" if len(words) == 1 else "unexpected arguments"
+            return f"{what} {listed}", ("put text of several words in quotes: 'first second'",)
         case _:
             error.verbose = False
             return str(error).rstrip("."), ()
 
 
-def _unexpected(words: Sequence[str]) -> tuple[str, Iterable[str]]:
-    listed = ", ".join(f'"{word}"' for word in words)
-    what = "unexpected argument" if len(words) == 1 else "unexpected arguments"
-    return f"{what} {listed}", ("put text of several words in quotes: 'first second'",)
-
-
-def _missing(error: MissingArgumentError) -> str:
-    if error.keyword:
-        return f"{error.keyword} needs a value"
-    name = error.argument.name if error.argument else "an argument"
-    return f"{name if name.startswith('-') else name.upper()} is missing"
-
-
-def _how_to_give(error: MissingArgumentError) -> list[str]:
-    """Show how to write an option whose value is missing."""
+def _missing(error: MissingArgumentError) -> tuple[str, Iterable[str]]:
+    if not error.keyword:
+        name = error.argument.name if error.argument else "an argument"
+        return f"{name if name.startswith('-') else name.upper()} is missing", ()
     metavar = error.argument.parameter.metavar if error.argument else None
-    return [f"write {error.keyword} {metavar}"] if error.keyword and metavar else []
+    hints = [f"write {error.keyword} {metavar}"] if metavar else []
+    return f"{error.keyword} needs a value", hints
 
 
 def _invalid_value(token: Token, wanted: type | None) -> tuple[str, Iterable[str]]:
     value, name = token.value, token.keyword
     message = f'invalid value "{value}"' + (f" for {name}" if name else "")
     if get_origin(wanted) is not Literal:
-        return message, [f"write {name} alone"] if wanted is bool else []
+        hints = {bool: f"write {name} alone", int: "use a whole number", float: "use a number"}
+        return message, [hints[wanted]] if wanted in hints else []
     choices = [str(choice) for choice in get_args(wanted)]
-    return message, [*_suggest(value, choices), f"choose one of: {', '.join(choices)}"]
+    return message, [*did_you_mean(nearest(value, choices)), f"choose one of: {', '.join(choices)}"]
 
 
 def _suggest_command(word: str, commands: list[str]) -> list[str]:
-    if word in _UNAVAILABLE:
-        return [_UNAVAILABLE[word]]
     if word in _SYNONYMS:
         return [f"did you mean weft {_SYNONYMS[word]}?"]
-    return [f"did you mean weft {command}?" for command in [nearest(word, commands)] if command]
-
-
-def _suggest(word: str, candidates: Iterable[str]) -> list[str]:
-    return [f"did you mean {found}?" for found in [nearest(word, candidates)] if found]
+    near = nearest(word, commands)
+    return did_you_mean(near and f"weft {near}")
 
 
 def bug_failure(error: Exception, words: Sequence[str]) -> Failure:

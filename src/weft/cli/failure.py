@@ -96,6 +96,11 @@ def setup(message: str, *hint: str, cause: tuple[str, ...] = ()) -> CommandFaile
     return CommandFailed(Failure(Exit.SETUP, message, cause=cause, hint=hint))
 
 
+def did_you_mean(near: str | None) -> list[str]:
+    """Return the hint that names what was probably meant; empty if that is unknown."""
+    return [f"did you mean {near}?"] if near else []
+
+
 def failure_of(error: WeftError | OSError) -> Failure:
     """Return the failure that an exception of a lower layer means for the command."""
     match error:

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any, ClassVar, Final, TypeAlias, cast
+from typing import Annotated, Any, Final, TypeAlias, cast
 
 from cyclopts import Parameter
 
-from weft.app.folders import LOCAL
 from weft.app.generation import (
+    ACCEPTED,
+    ADJUST,
     APPROVALS,
     DOWNLOAD,
     INTERVIEW,
@@ -41,6 +42,7 @@ from weft.cli.pages.generation import (
 )
 from weft.cli.pages.runs import RunStatus, outcome_text
 from weft.cli.results import Hidden, print_failure
+from weft.cli.scope import command_scope
 from weft.cli.streams import Streams, clean, clean_lines
 from weft.engine.rows import RequestRow, RunRow
 from weft.findings import Json
@@ -70,8 +72,8 @@ IGNORED: Final = (
     "add specialist NAME, remove NAME, rename NAME to NAME, pattern: NAME, approval by NAME"
 )
 
-ACCEPTED: Final = "accepted"
-ADJUST: Final = "adjustments_requested"
+#: The tools whose request ends a step.
+_LAST_TOOLS: Final = {"plan": APPROVALS, "files": (DOWNLOAD,)}
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ async def follow_generation(
 
     Returns whether it was stopped after that step. Close the host then: it would continue.
     """
-    workflow = await host.workflow(session.run, scope=LOCAL)
+    workflow = await host.workflow(session.run, scope=command_scope())
     view = ProgressView(
         session.streams, workflow, until=STEP_AGENTS.get(wishes.until or "files", "")
     )
@@ -109,12 +111,12 @@ async def follow_generation(
             row = await converse(host, session, news, view, None)
             if row.status != "waiting":
                 return False
-            generation = read_generation(await host.state(session.run, scope=LOCAL))
-            asked = await host.requests(scope=LOCAL, run=session.run)
+            generation = read_generation(await host.state(session.run, scope=command_scope()))
+            asked = await host.requests(scope=command_scope(), run=session.run)
             if not asked:
                 return False
             request = asked[0]
-            if _ends_step(wishes.until, request):
+            if request.tool in _LAST_TOOLS.get(wishes.until or "", ()):
                 return True
             signal = answering.known(request, generation)
             if signal is None and request.kind == "chat":
@@ -122,16 +124,9 @@ async def follow_generation(
             signal = signal or await answering.ask(request, generation)
             if signal is None:
                 return False
-            await host.deliver(session.run, signal, scope=LOCAL)
+            await host.deliver(session.run, signal, scope=command_scope())
     except StepDone:
         return True
-
-
-def _ends_step(until: StepName | None, request: RequestRow) -> bool:
-    """Tell whether a request is the end of the step of --until."""
-    if until == "plan":
-        return request.tool in APPROVALS
-    return until == "files" and request.tool == DOWNLOAD
 
 
 class _Answering:
@@ -223,7 +218,8 @@ class _Answering:
                 "required": ["plan_acceptance"] if "plan_acceptance" in names else ["comments"],
             }
             error = partial(_answer_error, form.answer_error, answer)
-            typed = await ask_form(part, self._field, streams.problem, error, form.field_error)
+            ask, tell = self._person.line, streams.problem
+            typed = await ask_form(part, ask, tell, error, form.field_error)
             answer |= cast("dict[str, Json]", typed)
             if answer["plan_acceptance"] == ACCEPTED:
                 return answer
@@ -232,9 +228,6 @@ class _Answering:
             str(answer["comments"]), cast("PlanPart | None", answer.get("about"))
         )
         return {**answer, "about": about}
-
-    async def _field(self, prompt: str, *, secret: bool) -> str:
-        return await self._person.line(prompt, secret=secret)
 
 
 def _answer_error(whole: Any, known: Mapping[str, Json], answer: Json) -> str | None:  # noqa: ANN401 - a validator
@@ -247,20 +240,18 @@ def _hash(request: RequestRow) -> str:
 
 async def require_generation(host: Host, row: RunRow) -> Generation:
     """Return the generation of a run; raises if the run is not one."""
-    workflow = await host.workflow(row.run, scope=LOCAL)
+    workflow = await host.workflow(row.run, scope=command_scope())
     if not is_generator(workflow.spec):
         raise usage(
             f"run {row.run} is a run of {row.workflow}, not a generation",
             "list the generations: weft runs list --workflow Generator",
         )
-    return read_generation(await host.state(row.run, scope=LOCAL))
+    return read_generation(await host.state(row.run, scope=command_scope()))
 
 
 @dataclass(frozen=True)
 class GenerationEnd(RunStatus):
     """A generation that ended, waits, or was stopped after a step."""
-
-    is_last_line: ClassVar[bool] = False
 
     generation: Hidden[Generation | None] = None
     made: Hidden[tuple[Any, ...]] = ()
@@ -346,7 +337,7 @@ async def close_generation(session: Session, wishes: Wishes, *, stopped: bool) -
     location = session.location
     async with hosted(location, reading=True) as host:
         end = await GenerationEnd.read(host, session.run, location, wishes=wishes, stopped=stopped)
-        generation = read_generation(await host.state(session.run, scope=LOCAL))
+        generation = read_generation(await host.state(session.run, scope=command_scope()))
         events = await recorded_events(host, session.run)
     made = tuple(part_makers(events))
     staged = None
@@ -374,7 +365,7 @@ def _promote(
 
 
 def _is_wanted(generation: Generation, wishes: Wishes) -> bool:
-    """Tell whether packages shall be promoted; --promote overrides an earlier refusal."""
+    """Return whether packages shall be promoted; --promote overrides an earlier refusal."""
     now = wishes.promote and wishes.answers.get("promotion") != "declined"
     return generation.promotion == "approved" or now
 

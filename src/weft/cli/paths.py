@@ -2,16 +2,25 @@
 
 from pathlib import Path
 from shlex import quote
+from typing import Annotated, TypeAlias
 
+from cyclopts import Parameter
+
+from weft.cli.completion import package_names
 from weft.cli.failure import CommandFailed, Exit, Failure, not_found, usage
+from weft.cli.scope import command_scope
 from weft.ids import nearest
 from weft.packages.workspace import (
     EVERYWHERE,
     find_packages,
     is_package,
+    packages_of,
     shipped_folder,
     unchecked_packages,
 )
+
+#: A package by its name in the workspace, or by its folder.
+PackageName: TypeAlias = Annotated[str, Parameter(completer=package_names)]
 
 
 def locate(name: str, workspace: Path) -> Path:
@@ -23,7 +32,7 @@ def locate(name: str, workspace: Path) -> Path:
         return path
     if path.exists():
         return _package_around(path)
-    known = {folder.name: folder for folder in find_packages(workspace)}
+    known = packages_of(workspace, command_scope().app)
     if name in known:
         return known[name]
     if name in EVERYWHERE:
@@ -64,7 +73,7 @@ def named_folders(names: tuple[str, ...], workspace: Path) -> list[Path]:
 
 def how_to_start(workspace: Path) -> str:
     """Return the command that starts a first run, or that creates a package to run."""
-    names = [folder.name for folder in find_packages(workspace)]
+    names = list(packages_of(workspace, command_scope().app))
     if names:
         return f"start one: weft run {quote(names[0])} hello"
     return "create a workspace with examples: weft init my-workspace"

@@ -3,18 +3,17 @@
 import json
 import logging
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, Final, TypeAlias, TypeVar, cast
 
 from pydantic_core import to_jsonable_python
 
 from weft.cli.failure import Exit, Failure
-from weft.cli.streams import Streams, clean, clean_lines, folded
+from weft.cli.streams import Streams, clean, clean_lines, finish, folded
 from weft.findings import Finding, Json
 from weft.wire.findings import Problem, finding_data, problem_data
 
@@ -22,102 +21,49 @@ from weft.wire.findings import Problem, finding_data, problem_data
 SCHEMA_VERSION: Final = 1
 
 T = TypeVar("T")
-_HIDDEN: Final = "hidden"
 
 #: The type of a field that only the text for people uses; it is not part of the JSON document.
-Hidden: TypeAlias = Annotated[T, _HIDDEN]
+Hidden: TypeAlias = Annotated[T, "hidden"]
 
 
 @dataclass(frozen=True)
-class Result(ABC):
-    """What a command returns. Its fields are the JSON document; `show` prints it for people."""
+class Result:
+    """What a command returns: data for programs; a text, notes and problems for people."""
 
+    data: Mapping[str, object] = field(default_factory=dict[str, object])
+    text: str = ""
+    notes: Sequence[str] = ()
+    problems: Sequence[str] = ()
+    #: Why the command failed although it has a result; it has the exit code.
+    failure: Failure | None = None
+    outcome: Exit = Exit.DONE
     #: Whether events were printed before, one per line, so that the result is one line as well.
-    is_last_line: ClassVar[bool] = False
+    is_last_line: bool = False
 
     @property
     def exit(self) -> Exit:
         """The exit code of the command."""
-        return Exit.DONE
-
-    def content(self) -> dict[str, Json]:
-        """Return the fields as JSON."""
-        return {
-            part.name: to_json(getattr(self, part.name))
-            for part in fields(self)
-            if _HIDDEN not in getattr(part.type, "__metadata__", ())
-        }
-
-    @abstractmethod
-    def show(self, streams: Streams) -> None:
-        """Print the result for people."""
-
-
-@dataclass(frozen=True)
-class Printed(Result):
-    """The result of a command that has printed everything already."""
-
-    outcome: Hidden[Exit] = Exit.DONE
-
-    @property
-    def exit(self) -> Exit:
-        """The exit code of the command."""
-        return self.outcome
-
-    def show(self, streams: Streams) -> None:
-        """Print nothing."""
-
-
-@dataclass(frozen=True)
-class Message(Result):
-    """One text, and notes for people."""
-
-    data: Hidden[Mapping[str, object]]
-    text: Hidden[str]
-    notes: Hidden[Sequence[str]] = ()
+        return self.outcome if self.failure is None else self.failure.exit
 
     def content(self) -> dict[str, Json]:
         """Return the data as JSON."""
         return {name: to_json(value) for name, value in self.data.items()}
 
     def show(self, streams: Streams) -> None:
-        """Print the text, then the notes."""
+        """Print the text, then the notes, the problems and what failed."""
         if self.text:
             streams.result(self.text)
+        finish()
         for note in self.notes:
             streams.note(note)
-
-
-@dataclass(frozen=True)
-class Table(Result):
-    """Rows in columns, and notes for people."""
-
-    data: Hidden[Mapping[str, object]]
-    rows: Hidden[Sequence[tuple[str, ...]]]
-    #: The names of the columns, printed in a terminal only.
-    head: Hidden[tuple[str, ...]] = ()
-    notes: Hidden[Sequence[str]] = ()
-    #: The least width of the last column, which is cut to the width of the terminal; 0: not cut.
-    least: Hidden[int] = 0
-
-    def content(self) -> dict[str, Json]:
-        """Return the data as JSON."""
-        return {name: to_json(value) for name, value in self.data.items()}
-
-    def show(self, streams: Streams) -> None:
-        """Print the rows, then the notes."""
-        head = [self.head] if self.head and streams.settings.terminal else []
-        if self.rows:
-            columns = streams.columns if self.least else None
-            streams.rows([*head, *self.rows], columns=columns, least_last=self.least)
-        for note in self.notes:
-            streams.note(note)
+        for problem in self.problems:
+            streams.problem(problem)
+        if self.failure is not None:
+            print_failure(self.failure, streams)
 
 
 def to_json(value: object) -> Json:
-    """Return a value as JSON; findings, failures and results have a shape of their own."""
-    if isinstance(value, Result):
-        return value.content()
+    """Return a value as JSON; findings and failures have a shape of their own."""
     if isinstance(value, Finding):
         return finding_data(value)
     if isinstance(value, Failure):

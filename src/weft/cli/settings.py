@@ -76,7 +76,7 @@ def fallback_settings(*, json: bool) -> Settings:
 
 
 def color_is_welcome() -> bool:
-    """Tell whether the environment allows colour: NO_COLOR and TERM=dumb do not."""
+    """Return whether the environment allows colour: NO_COLOR and TERM=dumb do not."""
     environment = read_environment()
     return not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
 
@@ -101,7 +101,7 @@ def nearest_workspace(start: Path) -> Path:
 
 
 def _is_folder(path: Path) -> bool:
-    """Tell whether a folder exists and is accessible."""
+    """Return whether a folder exists and is accessible."""
     try:
         return path.is_dir()
     except PermissionError:

@@ -1,35 +1,38 @@
 """Starting a run from the command line: its package, its model, its values, its first message."""
 
+import asyncio
 import json
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+import sys
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Final, TypeAlias, cast
+from typing import Annotated, Final, NamedTuple, TypeAlias, cast
 
 from cyclopts import Parameter
 
-from weft.app.folders import LOCAL
-from weft.app.models import default_model_of
-from weft.cli.failure import CommandFailed, not_found, usage
-from weft.cli.hosting import find_run
+from weft.app.models import SAMPLE, default_model_of
+from weft.app.settings_file import read_settings
+from weft.cli.failure import CommandFailed, not_found, remedy, usage
+from weft.cli.hosting import RunServer, connected, find_run
 from weft.cli.paths import locate_package
+from weft.cli.scope import command_scope, is_on_server
 from weft.cli.streams import Streams, clean, json_or_text
 from weft.engine.compile import compile_workflow
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.rows import RunRow
 from weft.environment import read_environment
-from weft.errors import ExpressionError, LinkError
-from weft.findings import Finding, Json
-from weft.ids import nearest
+from weft.errors import AccessDenied, ExpressionError, LinkError, NotFoundError
+from weft.findings import Json
+from weft.ids import suggestion
 from weft.packages.reader import read_package
-from weft.packages.workspace import EVERYWHERE, find_packages
+from weft.packages.workspace import EVERYWHERE, packages_of
 from weft.runtime.host import Host
-from weft.runtime.workflow import Workflow
+from weft.runtime.workflow import Workflow, asked_models, package_digest
 from weft.spec.type_meaning import coerce_text
 from weft.spec.types import LiteralOf, OptionalOf, TypeExpr, print_type
-from weft.spec.workflow import digest
+from weft.spec.workflow import WorkflowSpec, digest
 
 #: The model of a new run, or of a fork.
 ModelName: TypeAlias = Annotated[
@@ -65,6 +68,9 @@ Given: TypeAlias = Annotated[
     ),
 ]
 
+#: The name of stdin in place of a file.
+_STDIN: Final = Path("-")
+
 #: How much of a digest is shown.
 _SHORT: Final = 8
 
@@ -79,18 +85,20 @@ _BADGED: Final = {
 
 def model_of(workflow: Workflow, agent: str, named: str | None) -> str:
     """Return the name of the model of an agent; `named` is the model of the run."""
-    usual = read_environment().get("WEFT_MODEL") or default_model_of(workflow.spec)
+    here = "" if is_on_server() else read_environment().get("WEFT_MODEL")
+    usual = here or default_model_of(workflow.spec)
     return named or workflow.models[agent] or usual
 
 
 def is_badged(model: str) -> bool:
-    """Tell whether the replies of a model are marked, because no language model makes them."""
+    """Return whether the replies of a model are marked, because no language model makes them."""
     return model.partition(":")[0] in _BADGED
 
 
 def models_line(workflow: Workflow, named: str | None, *, begins: bool) -> str:
-    """Return the models of a run in one line; empty if it has none."""
-    names = dict.fromkeys(model_of(workflow, agent, named) for agent in workflow.models)
+    """Return the models of a run in one line; empty if none is known here."""
+    found = (model_of(workflow, agent, named) for agent in workflow.models)
+    names = dict.fromkeys(filter(None, found))
     if not names:
         return ""
     kinds = {name.partition(":")[0] for name in names}
@@ -107,7 +115,8 @@ def package_to_run(streams: Streams, name: str) -> Path:
     folder = locate_package(name, workspace)
     if name in EVERYWHERE:
         return folder
-    if folder.resolve() not in {package.resolve() for package in find_packages(workspace)}:
+    known = packages_of(workspace, command_scope().app).values()
+    if folder.resolve() not in {package.resolve() for package in known}:
         raise usage(
             f"{folder} is not in the workspace {workspace.resolve()}",
             "name its workspace: weft --workspace DIR",
@@ -115,10 +124,37 @@ def package_to_run(streams: Streams, name: str) -> Path:
     return folder
 
 
+class Runnable(NamedTuple):
+    """A package to run: one in a folder, or one of a server."""
+
+    name: str
+    spec: WorkflowSpec
+    folder: Path | None = None
+
+
+def find_runnable(streams: Streams, name: str, server: RunServer | None = None) -> Runnable:
+    """Return a package to run, of the workspace or of a server."""
+    if server is not None:
+        return Runnable(name, asyncio.run(_spec_on(server, name)))
+    folder = package_to_run(streams, name)
+    return Runnable(package_name(folder), read_package(folder).spec, folder)
+
+
+async def _spec_on(server: RunServer, name: str) -> WorkflowSpec:
+    async with connected(server) as client:
+        try:
+            return (await client.current_workflow(name)).spec
+        except (AccessDenied, NotFoundError) as error:
+            known = ", ".join(await client.workflow_names())
+            raise not_found(
+                f"{server.url} has no workflow {name}", f"available: {known or 'none'}"
+            ) from error
+
+
 async def start_run(
     host: Host,
     streams: Streams,
-    folder: Path,
+    package: Runnable,
     *,
     message: str | None = None,
     given: Sequence[str] = (),
@@ -128,27 +164,37 @@ async def start_run(
 ) -> str:
     """Start a run of a package, and return its id; `given` are values as typed by a person."""
     if given:
-        values = read_values(compile_workflow(read_package(folder).spec), given)
+        values = read_values(compile_workflow(package.spec), given)
     chosen = await model_name(host, model)
-    with placed_findings(folder):
+    if package.folder is not None:
+        chosen = chosen or default_model(package.spec, streams.settings.workspace)
+    with placed_findings(package.folder) if package.folder is not None else nullcontext():
         run = await host.start(
-            _package_name(folder),
-            scope=LOCAL,
+            package.name,
+            scope=command_scope(),
             message=message,
             values=values,
             input=input_,
             model=chosen,
             streamed=True,
         )
-    models = models_line(await host.workflow(run, scope=LOCAL), chosen, begins=True)
-    for line in filter(None, (f"run {run} of {folder.name}", models)):
-        streams.note(streams.paint_error(clean(line), "dim"))
+    models = models_line(await host.workflow(run, scope=command_scope()), chosen, begins=True)
+    streams.aside(f"run {run} of {package.name}", models)
     return run
 
 
-def _package_name(folder: Path) -> str:
+def package_name(folder: Path) -> str:
     """Return the name of a package, whose folder may be named by another path, such as `.`."""
     return folder.resolve().name
+
+
+def default_model(spec: WorkflowSpec, workspace: Path) -> str | None:
+    """Return the model that a new run is started with if none is named: made-up replies.
+
+    It is written down, so that no run of others ever gets made-up replies.
+    """
+    usual = read_settings(workspace).get("WEFT_MODEL") or default_model_of(spec)
+    return SAMPLE if not usual and set(asked_models(spec)) == {None} else None
 
 
 async def model_name(host: Host, model: str | None) -> str | None:
@@ -165,15 +211,14 @@ def placed_findings(folder: Path) -> Generator[None]:
     try:
         yield
     except LinkError as error:
-        findings = tuple(_placed(finding, folder) for finding in error.findings)
+        files = {finding: folder / finding.place.file for finding in error.findings}
+        findings = tuple(
+            replace(finding, place=replace(finding.place, file=str(file)))
+            if file.is_file()
+            else finding
+            for finding, file in files.items()
+        )
         raise LinkError(str(error), findings) from error
-
-
-def _placed(finding: Finding, folder: Path) -> Finding:
-    file = folder / finding.place.file
-    if not file.is_file():
-        return finding
-    return replace(finding, place=replace(finding.place, file=str(file)))
 
 
 def read_message(text: str, *hint: str) -> str:
@@ -192,14 +237,27 @@ def read_message(text: str, *hint: str) -> str:
 
 def read_json_file(file: Path, hint: str) -> Json:
     """Return the JSON in a file."""
+    return parse_json(read_text_file(file, hint), str(file), hint)
+
+
+def parse_json(text: str, what: str, hint: str) -> Json:
+    """Return the value of a JSON text; `what` names the text."""
     try:
-        return json.loads(file.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise not_found(f"cannot read {file}: {error.strerror}", hint) from error
+        return json.loads(text)
+    except ValueError as error:
+        raise usage(f"{what} is not valid JSON: {error}", hint) from error
+
+
+def read_text_file(file: Path, hint: str) -> str:
+    """Return the text of a file, or of stdin (-)."""
+    try:
+        raw = sys.stdin.buffer.read() if file == _STDIN else file.read_bytes()
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise usage(f"{file} is not UTF-8 text", "save the file as UTF-8") from error
-    except ValueError as error:
-        raise usage(f"{file} is not valid JSON: {error}", hint) from error
+    except OSError as error:
+        hint = hint if isinstance(error, FileNotFoundError) else remedy(error) or hint
+        raise not_found(f"cannot read {file}: {error.strerror}", hint) from error
 
 
 def read_input(given: Sequence[str]) -> Mapping[str, Json] | None:
@@ -212,36 +270,36 @@ def read_input(given: Sequence[str]) -> Mapping[str, Json] | None:
         if not isinstance(found, dict):
             raise usage(f"{file} is not a JSON object", 'write fields: {"name": "value"}')
         return cast("dict[str, Json]", found)
-    fields: dict[str, Json] = {}
-    for pair in given:
-        name, equals, text = pair.partition("=")
-        if not equals or not name:
-            raise usage(
-                f'invalid value "{pair}" for --input', "write --input FILE, or --input NAME=VALUE"
-            )
-        fields[name] = json_or_text(text)
-    return fields
+    pairs = read_pairs(given, "--input", "write --input FILE, or --input NAME=VALUE")
+    return {name: json_or_text(text) for name, text in pairs}
 
 
 def read_values(compiled: CompiledWorkflow, given: Sequence[str]) -> Mapping[str, Json]:
     """Return values of variables, each converted to the type of its variable."""
-    values: dict[str, Json] = {}
-    for pair in given:
+    pairs = read_pairs(given, "--set", "write --set NAME=VALUE", unique=True)
+    return {name: _value(compiled, name, text) for name, text in pairs}
+
+
+def read_pairs(
+    pairs: Sequence[str], option: str, hint: str, *, unique: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Yield the names and values of NAME=VALUE pairs; `unique` refuses a name given twice."""
+    known: set[str] = set()
+    for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name:
-            raise usage(f'invalid value "{pair}" for --set', "write --set NAME=VALUE")
-        if name in values:
+            where = f" for {option}" if option else ""
+            raise usage(f'invalid value "{pair}"{where}', hint)
+        if unique and name in known:
             raise usage(f"{name} is given twice", "keep one of them")
-        values[name] = _value(compiled, name, text)
-    return values
+        known.add(name)
+        yield name, text
 
 
 def _value(compiled: CompiledWorkflow, name: str, text: str) -> Json:
     variable = compiled.variables.get(name)
     if variable is None:
-        near = nearest(name, compiled.variables)
-        known = f"available: {', '.join(compiled.variables) or 'none'}"
-        raise not_found(f"unknown variable {name}", f"did you mean {near}?" if near else known)
+        raise not_found(f"unknown variable {name}", suggestion(name, compiled.variables))
     try:
         return coerce_text(variable.type, text, models=compiled.models)
     except ExpressionError as error:
@@ -262,18 +320,12 @@ def _wrong_type(name: str, type_: TypeExpr, remedy: str) -> CommandFailed:
 
 
 def warn_if_changed(streams: Streams, row: RunRow) -> None:
-    """Warn if the package of a run has changed since the run started."""
-    folders = {
-        folder.resolve().name: folder for folder in find_packages(streams.settings.workspace)
-    }
-    folder = folders.get(row.workflow)
-    if folder is not None and digest_on_disk(folder) != row.digest:
+    """Warn if the package of a run has changed since the run started; not for a server's."""
+    here = {} if is_on_server() else packages_of(streams.settings.workspace, row.app)
+    folder = here.get(row.workflow)
+    package = None if folder is None else read_package(folder)
+    changed = package and digest(package.spec, package.code) != package_digest(row.digest)
+    if changed:
         pinned = row.digest[:_SHORT]
         note = f"the package {row.workflow} has changed; this run continues with version {pinned}"
         streams.note(streams.paint_error(clean(note), "yellow"))
-
-
-def digest_on_disk(folder: Path) -> str:
-    """Return the digest of a package as it is on disk, with or without errors."""
-    package = read_package(folder)
-    return digest(package.spec, package.code)

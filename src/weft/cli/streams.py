@@ -172,6 +172,11 @@ class Streams:
         if not (self.settings.quiet or self.settings.json):
             _write(sys.stderr, text)
 
+    def aside(self, *texts: str) -> None:
+        """Print notes in grey; empty ones are left out."""
+        for text in filter(None, texts):
+            self.note(self.paint_error(clean(text), "dim"))
+
     def status(self, text: str) -> None:
         """Show progress on a terminal, in place of the progress shown before.
 
@@ -198,34 +203,36 @@ class Streams:
         """Return a paragraph, wrapped for a person, in one line for a program."""
         return fill(text, self.settings.columns) if self.settings.terminal else text
 
-    def rows(
+    def table(
         self,
         rows: Sequence[tuple[str, ...]],
         *,
+        head: tuple[str, ...] = (),
         styles: Mapping[str, str] | None = None,
-        columns: int | None = None,
-        least_last: int = _LEAST,
-    ) -> None:
-        """Print rows in columns for a person, with tabs between cells for a program.
+        least: int = 0,
+    ) -> str:
+        """Return rows in columns for a person, with tabs between cells for a program.
 
-        `styles` colours cells by their text. With `columns`, the last cell of a row is cut to that
-        width, but not below `least_last`.
+        Only a person needs a `head`. `styles` colours cells by their text. With `least`, the last
+        cell of a row is cut to the width of the terminal, but not below `least`.
         """
         cleaned = [tuple(clean(cell) for cell in row) for row in rows]
         if not self.settings.terminal:
-            for row in cleaned:
-                self.result("\t".join(row))
-            return
+            return "\n".join("\t".join(row) for row in cleaned)
+        if head and cleaned:
+            cleaned.insert(0, head)
         widths = [max(width(cell) for cell in column) for column in zip(*cleaned, strict=True)]
-        room = None if columns is None else max(columns - sum(widths[:-1]) - 2 * len(widths) + 2, 0)
+        room = max(self.columns - sum(widths[:-1]) - 2 * len(widths) + 2, least)
+        lines: list[str] = []
         for row in cleaned:
-            last = row[-1] if room is None else shortened(row[-1], max(room, least_last))
+            last = shortened(row[-1], room) if least else row[-1]
             padding = [" " * (most - width(cell)) for cell, most in zip(row, widths, strict=True)]
             cells = [
                 (self.paint(cell, styles[cell]) if styles and cell in styles else cell) + space
                 for cell, space in zip((*row[:-1], last), padding, strict=True)
             ]
-            self.result("  ".join(cells).rstrip())
+            lines.append("  ".join(cells).rstrip())
+        return "\n".join(lines)
 
 
 def prepare() -> None:

@@ -8,23 +8,19 @@ from weft.diagrams.graph import graph
 from weft.diagrams.mermaid import mermaid_graph, mermaid_sequence
 from weft.diagrams.nodes import Graph
 from weft.diagrams.sequence import Sequence, sequence
-from weft.diagrams.svg_graph import svg_graph
-from weft.diagrams.svg_sequence import svg_sequence
 from weft.spec.workflow import WorkflowSpec
 
 __all__ = ["Form", "Kind", "draw"]
 
 Kind: TypeAlias = Literal["graph", "sequence"]
-Form: TypeAlias = Literal["mermaid", "svg", "ascii"]
+Form: TypeAlias = Literal["mermaid", "ascii"]
 
 _GRAPHS: Final[Mapping[Form, Callable[[Graph], str]]] = {
     "mermaid": mermaid_graph,
-    "svg": svg_graph,
     "ascii": ascii_graph,
 }
 _SEQUENCES: Final[Mapping[Form, Callable[[Sequence], str]]] = {
     "mermaid": mermaid_sequence,
-    "svg": svg_sequence,
     "ascii": ascii_sequence,
 }
 

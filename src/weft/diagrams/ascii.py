@@ -1,7 +1,7 @@
 """Pictures for the terminal: ASCII characters only, never wider than a terminal.
 
-A graph is one block for each party, with the ways that lead on from it; a sequence has lanes where
-they fit side by side, else it is a list of who says what.
+A graph is one block per node with its outgoing edges; a sequence is drawn in lanes if they fit,
+else as a list of messages.
 """
 
 import textwrap

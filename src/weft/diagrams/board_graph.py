@@ -44,8 +44,8 @@ def _clock_key(agent: str) -> str:
 
 
 def _nodes(spec: WorkflowSpec, board: Board, edges: tuple[Edge, ...]) -> Iterator[Node]:
-    nobody = not (board.agents or spec.agents)
-    if nobody or any(edge.source == START_KEY for edge in edges):
+    is_empty = not (board.agents or spec.agents)
+    if is_empty or any(edge.source == START_KEY for edge in edges):
         yield Node(START_KEY, "start", "outside", "publishes artifacts")
     for agent in {agent.agent: agent for agent in board.agents if agent.schedule}:
         yield Node(_clock_key(agent), "start", "clock", "wakes by its schedule")
@@ -53,19 +53,19 @@ def _nodes(spec: WorkflowSpec, board: Board, edges: tuple[Edge, ...]) -> Iterato
     declared = {agent.agent_name: agent for agent in spec.agents}
     for name in dict.fromkeys([*declared, *takes_part]):
         about = declared.get(name)
-        told = describe(about.description) if about else ""
+        description = describe(about.description) if about else ""
         made = _unconsumed_types(board, takes_part[name]) if name in takes_part else ()
         yield Node(
             agent_key(name),
             "agent" if about else "undeclared",
             short_label(name, NAME_LENGTH),
             about.agent_type if about else "not declared",
-            (*([told] if told else ()), *notes_of(spec, name), *made),
+            (*([description] if description else ()), *notes_of(spec, name), *made),
         )
 
 
 def _unconsumed_types(board: Board, agent: BoardAgent) -> Iterator[str]:
-    """Yield what an agent publishes and no other agent waits for: no edge shows it."""
+    """Yield the published types that no other agent consumes, which no edge shows."""
     wanted = {name for other in board.agents for one in other.consumes for name in one.types}
     for type_ in dict.fromkeys(publication.type for publication in agent.publishes):
         if type_ not in wanted:
@@ -108,7 +108,7 @@ def _sources(
 
 
 def _sees(agent: BoardAgent, publication: Publication) -> bool:
-    """Tell whether an agent may ever see what is published, as far as that is fixed."""
+    """Return whether the visibility policy may let an agent see a publication."""
     if isinstance(publication.visibility, str):
         return True
     seen = audience(publication.visibility, created_at=0, tenant="")
@@ -122,7 +122,7 @@ def _count_words(type_: str, count: int) -> str:
 
 
 def _gate_words(subscription: Subscription, type_: str) -> Iterator[str]:
-    """Yield what else must be so for an artifact to wake its agent, in words."""
+    """Yield the further conditions for an artifact to wake its agent, in words."""
     if subscription.mode == "direct":
         yield "given to it"
     if subscription.where:

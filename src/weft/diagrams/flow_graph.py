@@ -1,7 +1,7 @@
 """A flow as nodes and edges: steps in order, branches, loops, paths side by side, failures.
 
-It is drawn from what is declared and from nothing else, so that a flow is drawn as well whose
-conditions do not parse or whose names are given twice.
+It is drawn from the declarations alone, so that flows with invalid conditions or duplicate names
+are drawn as well.
 """
 
 from collections.abc import Iterator, Sequence
@@ -50,7 +50,7 @@ def flow_graph(spec: WorkflowSpec, flow: Flow) -> Graph:
 
 
 def _in_order(graph: Graph) -> Graph:
-    """Put what is reached first first: it was drawn from the end on."""
+    """Sort nodes and edges from the start: they were drawn from the end."""
     rank = {key: place for place, key in enumerate(reachable_keys(graph))}
     last = len(rank)
     nodes = sorted(graph.nodes, key=lambda node: rank.get(node.key, last))
@@ -96,11 +96,11 @@ class _Drawing:
     def _add(
         self, key: str, kind: NodeKind, name: str, role: str, notes: Sequence[str] = ()
     ) -> None:
-        told = tuple(short_label(note) for note in notes)
-        self._put(Node(key, kind, short_label(name, NAME_LENGTH), short_label(role), told))
+        labels = tuple(short_label(note) for note in notes)
+        self._put(Node(key, kind, short_label(name, NAME_LENGTH), short_label(role), labels))
 
     def _line(self, nodes: Sequence[declared.Node], after: str, fails: str) -> str:
-        """Draw what follows each other; return where it begins. `fails` is where failures lead."""
+        """Draw a sequence of nodes; return the first key. `fails` is the target of failures."""
         for node in reversed(nodes):
             match node:
                 case Step():

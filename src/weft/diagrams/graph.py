@@ -1,4 +1,4 @@
-"""A workflow as nodes and edges, whichever form it is drawn in."""
+"""A workflow as nodes and edges, the input of all drawings."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -46,7 +46,7 @@ _SPEAKS_FIRST: Final = {
 
 
 def graph(spec: WorkflowSpec) -> Graph:
-    """Return the parties of a workflow and every handoff, what a board leads to, or a flow."""
+    """Return the nodes and edges of a conversation, board or flow."""
     if spec.board is not None:
         return board_graph(spec, spec.board)
     if spec.flow is not None:
@@ -149,7 +149,7 @@ def _group_edges(routing: Routing, group: GroupRules) -> Iterator[Edge]:
 
 
 def _routing_without_conditions(spec: WorkflowSpec) -> Routing:
-    """Let the engine sort the rules, with no condition parsed: a faulty one is drawn as well."""
+    """Return the engine's routing without parsing conditions, so that invalid ones are drawn."""
     judged = tuple(rule.model_copy(update={"condition_type": "llm"}) for rule in spec.handoffs)
     return link_routing(spec.model_copy(update={"handoffs": judged}))
 

@@ -1,7 +1,7 @@
 """Mermaid text of a graph and of a sequence.
 
 Every label is written so that no character of it can have a meaning in Mermaid's grammar: letters,
-digits and a few harmless signs stand for themselves, everything else is written as a number.
+digits and a few harmless signs are written as they are, everything else as a number.
 """
 
 from collections.abc import Iterable, Iterator
@@ -43,7 +43,7 @@ def mermaid_graph(graph: Graph) -> str:
 
 
 def _direction(graph: Graph) -> str:
-    """Return where a graph leads: steps one below the other, everything else to the right."""
+    """Return the direction of a graph: steps downwards, everything else to the right."""
     return "TD" if any(node.kind == "step" for node in graph.nodes) else "LR"
 
 
@@ -71,7 +71,7 @@ def escape(text: str) -> str:
 
 
 def _comment(text: str) -> Iterator[str]:
-    """Write what is for readers of the text; Mermaid would find its directives even there."""
+    """Write a comment; Mermaid would find its directives even there."""
     if text:
         yield f"    %% {escape(text)}"
 

@@ -16,14 +16,14 @@ NAME_LENGTH: Final = 48
 WORKFLOW_LENGTH: Final = 400
 TEXT_LENGTH: Final = 120
 
-#: Prose is not read further than this: a picture shows the beginning only.
+#: The most characters of prose to process: a picture shows only the beginning.
 _READ: Final = 2_000
 
 
 def short_label(text: str, limit: int = TEXT_LENGTH) -> str:
     """Return text as one printable line of at most `limit` characters."""
     words = " ".join(text[:_READ].split())
-    # What cannot be seen could still break a file format or turn the direction of writing.
+    # Invisible characters could break a file format or change the writing direction.
     line = "".join(char if char.isprintable() else "\ufffd" for char in words)
     if len(line) > limit:
         line = line[: limit - 3].rstrip() + "..."
@@ -31,12 +31,12 @@ def short_label(text: str, limit: int = TEXT_LENGTH) -> str:
 
 
 def describe(text: str, limit: int = TEXT_LENGTH) -> str:
-    """Return what an author says of something, or nothing where nothing is said."""
+    """Return a description as one short line; empty if there is none."""
     return short_label(text, limit) if text.strip() else ""
 
 
 def condition_words(handoff: Handoff) -> str:
-    """Say when a handoff applies; a condition that does not parse is shown as written."""
+    """Return when a handoff applies, in words; an invalid condition is shown as written."""
     if handoff.condition is None:
         return "always" if handoff.condition_scope == "pre" else "otherwise"
     words = _condition(handoff, handoff.condition)
@@ -112,7 +112,7 @@ class Edge:
 
     @property
     def dashed(self) -> bool:
-        """Whether it is drawn with a broken line: not the usual course of things."""
+        """Whether it is drawn with a dashed line, as an exceptional case."""
         return self.before or self.kind == "failure"
 
     @property

@@ -131,12 +131,12 @@ class _Progress:
     nodes: Mapping[str, Node]
     leaving: Mapping[str, list[Edge]]
     entered_once: frozenset[str]
-    told: set[str] = field(default_factory=set[str])
+    drawn: set[str] = field(default_factory=set[str])
     waiting: list[str] = field(default_factory=list[str])
 
-    def tells_here(self, edge: Edge, depth: int) -> bool:
+    def draws_here(self, edge: Edge, depth: int) -> bool:
         """Return whether the target's turn is drawn here; if not, remember it for later."""
-        if edge.target in (USER_KEY, END_KEY) or edge.target in self.told:
+        if edge.target in (USER_KEY, END_KEY) or edge.target in self.drawn:
             return False
         if edge.target in self.entered_once and depth <= MAX_NESTING:
             return True
@@ -145,20 +145,20 @@ class _Progress:
 
 
 def _steps(spec: WorkflowSpec, drawn: Graph, parties: list[Node]) -> Iterator[Step]:
-    telling = _Progress(
+    progress = _Progress(
         nodes={node.key: node for node in drawn.nodes},
         leaving=drawn.leaving(),
         entered_once=_entered_once(drawn),
     )
-    opening = telling.leaving[START_KEY][0]
-    yield from _opening(spec, telling.nodes[START_KEY], opening)
-    yield from _turns(opening.target, telling, depth=0)
-    yield from _postponed_turns(telling)
+    opening = progress.leaving[START_KEY][0]
+    yield from _opening(spec, progress.nodes[START_KEY], opening)
+    yield from _turns(opening.target, progress, depth=0)
+    yield from _postponed_turns(progress)
     for node in parties:
-        if node.key not in telling.told:
+        if node.key not in progress.drawn:
             yield Note(node.key, f"nothing leads to {node.title}")
-            yield from _turns(node.key, telling, depth=0)
-            yield from _postponed_turns(telling)
+            yield from _turns(node.key, progress, depth=0)
+            yield from _postponed_turns(progress)
 
 
 def _entered_once(drawn: Graph) -> frozenset[str]:
@@ -181,45 +181,45 @@ def _opening(spec: WorkflowSpec, start: Node, opening: Edge) -> Iterator[Step]:
         yield Message(first, USER_KEY, short_label(greeting, 60))
 
 
-def _postponed_turns(telling: _Progress) -> Iterator[Step]:
+def _postponed_turns(progress: _Progress) -> Iterator[Step]:
     """Yield the postponed turns; the loop also sees those postponed meanwhile."""
-    for key in telling.waiting:
-        if key not in telling.told:
-            yield Note(key, f"when {telling.nodes[key].title} has its turn")
-            yield from _turns(key, telling, depth=0)
-    telling.waiting.clear()
+    for key in progress.waiting:
+        if key not in progress.drawn:
+            yield Note(key, f"when {progress.nodes[key].title} has its turn")
+            yield from _turns(key, progress, depth=0)
+    progress.waiting.clear()
 
 
-def _turns(key: str, telling: _Progress, *, depth: int) -> Iterator[Step]:
+def _turns(key: str, progress: _Progress, *, depth: int) -> Iterator[Step]:
     """Yield one turn, and the following ones while there is only one possible handoff."""
     following: str | None = key
     while following is not None:
         key, following = following, None
-        telling.told.add(key)
-        for note in telling.nodes[key].notes:
+        progress.drawn.add(key)
+        for note in progress.nodes[key].notes:
             yield Note(key, note)
-        ways = telling.leaving[key]
+        ways = progress.leaving[key]
         before = [edge for edge in ways if edge.before]
         after = [edge for edge in ways if not edge.before]
         if before:
-            yield _block(before, telling, depth)
+            yield _block(before, progress, depth)
         if len(after) == 1:
             yield from _handoff_steps(after[0], words=_words(after[0]))
-            following = after[0].target if telling.tells_here(after[0], depth) else None
+            following = after[0].target if progress.draws_here(after[0], depth) else None
         elif after:
-            yield _block(after, telling, depth)
+            yield _block(after, progress, depth)
 
 
-def _block(edges: list[Edge], telling: _Progress, depth: int) -> Block:
+def _block(edges: list[Edge], progress: _Progress, depth: int) -> Block:
     branches: list[Branch] = []
     for edge in edges:
         steps = list(_handoff_steps(edge))
-        if telling.tells_here(edge, depth + 1):
-            steps += _turns(edge.target, telling, depth=depth + 1)
-        label = f"{edge.label}, before {telling.nodes[edge.source].title} replies"
+        if progress.draws_here(edge, depth + 1):
+            steps += _turns(edge.target, progress, depth=depth + 1)
+        label = f"{edge.label}, before {progress.nodes[edge.source].title} replies"
         branches.append(Branch(label if edge.before else edge.label, tuple(steps)))
     if all(edge.label == SIDE_BY_SIDE for edge in edges):
-        titles = [telling.nodes[edge.target].title for edge in edges]
+        titles = [progress.nodes[edge.target].title for edge in edges]
         named = (
             Branch(title, branch.steps) for title, branch in zip(titles, branches, strict=True)
         )

@@ -1,1 +1,1 @@
-"""Builders: workflows written in Python become the same spec that files do. Pure."""
+"""Pure builders: workflows written in Python become the same spec as files."""

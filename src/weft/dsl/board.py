@@ -1,4 +1,4 @@
-"""The builder of boards: the same spec as board.json, agents.json and tools.json say."""
+"""The builder of boards: it makes the same spec as board.json, agents.json and tools.json."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,18 +8,21 @@ from typing import Any, Final, Generic, Literal, Self, cast, get_args
 
 from pydantic import BaseModel
 
+from weft.check.parts import kinds_in
 from weft.dsl.objects import LocalObjects
 from weft.dsl.parts import (
+    REGISTERED,
     BatchSpec,
     FunctionEngine,
     JoinSpec,
     ModelEngine,
     PartT,
     TypeNames,
+    board_part,
     seconds,
     takes,
+    tool_functions,
     tool_of,
-    valid,
 )
 from weft.errors import UsageError
 from weft.spec import board as spec
@@ -41,7 +44,7 @@ _BOARD_HOOKS: Final = ("artifact_published", "before_schedule")
 
 @dataclass
 class BoardBuilder:
-    """A board while it is written."""
+    """Builds the spec of a board."""
 
     name: str = "board"
     types: TypeNames = field(default_factory=TypeNames)
@@ -49,7 +52,7 @@ class BoardBuilder:
     agents: dict[str, "AgentBuilder"] = field(default_factory=dict[str, "AgentBuilder"])
     components: list[spec.Component] = field(default_factory=list[spec.Component])
     options: dict[str, Any] = field(default_factory=dict[str, Any])
-    #: The last spec that was built, and what it was built from.
+    #: The last spec that was built, and its contents.
     _built: tuple[tuple[object, ...], WorkflowSpec] | None = None
 
     def agent(self, name: str) -> "AgentBuilder":
@@ -62,7 +65,7 @@ class BoardBuilder:
     def build(self) -> WorkflowSpec:
         """Return the board as a spec: the same object until something is added to the board.
 
-        Raises UsageError if something does not fit together.
+        Raises UsageError if the declarations contradict each other.
         """
         if self._built is None or self._built[0] != self._contents():
             built = self._build()
@@ -70,21 +73,21 @@ class BoardBuilder:
         return self._built[1]
 
     def _contents(self) -> tuple[object, ...]:
-        """Return everything that the spec is made of; it is compared by identity where possible."""
+        """Return everything the spec is built from, to be compared, by identity where possible."""
         agents = (agent.contents for agent in self.agents.values())
-        return (*self.types.counts, len(self.components), *agents)
+        return (len(self.types), len(REGISTERED), len(self.components), *agents)
 
     def _build(self) -> WorkflowSpec:
         agents = list(self.agents.values())
         declared = tuple(agent.declared() for agent in agents)
         for name in _type_names(declared):
             self.types.add_registered(name)
-        return valid(
+        return board_part(
             WorkflowSpec,
             orchestrator=Orchestrator(workflow_name=self.name),
-            agents=tuple(it.declared_agent() for it in agents),
-            tools=tuple(tool for it in agents for tool in it.tools),
-            board=valid(
+            agents=tuple(agent.declared_agent() for agent in agents),
+            tools=tuple(tool for agent in agents for tool in agent.tools),
+            board=board_part(
                 spec.Board,
                 artifacts=tuple(self.types.declared()),
                 agents=declared,
@@ -93,61 +96,70 @@ class BoardBuilder:
             ),
         )
 
-    def known(self, it: "type[BaseModel] | str") -> "type[BaseModel] | str":
-        """Let a class be a type of the board; what it is called is settled when that is built."""
-        if not isinstance(it, str):
-            self.types.add(it)
-        return it
+    def known(self, type_: "type[BaseModel] | str") -> "type[BaseModel] | str":
+        """Register a class as a type; its name is final when the board is built."""
+        if not isinstance(type_, str):
+            self.types.add(type_)
+        return type_
 
-    def type_name(self, it: "type[BaseModel] | str") -> str:
-        """Return what a type is called; a class that is new becomes one of the board."""
-        if isinstance(it, str):
-            return it
-        self.types.add(it)
-        return self.types.name(it)
+    def type_name(self, type_: "type[BaseModel] | str") -> str:
+        """Return the name of a type; a new class is registered."""
+        if isinstance(type_, str):
+            return type_
+        self.types.add(type_)
+        return self.types[type_]
 
-    def provider(self, it: Any, label: str) -> Provider:  # noqa: ANN401 - a provider of any kind
-        """Return a provider as the spec has it; one written in Python is referred to."""
-        if isinstance(it, type):
-            raise UsageError(f"{it.__name__} is a class", hint=f"give an object: {it.__name__}()")
-        declare = getattr(it, "declared", None)
+    def provider(self, provider: Any, label: str) -> Provider:  # noqa: ANN401 - a provider of any kind
+        """Return a provider in its spec form; custom providers are referred to by name."""
+        if isinstance(provider, type):
+            raise UsageError(
+                f"{provider.__name__} is a class", hint=f"give an object: {provider.__name__}()"
+            )
+        if type(provider) in kinds_in(Provider):
+            return provider
+        declare = getattr(provider, "declared", None)
         if declare is not None:
             inner, named = (
                 partial(self.provider, label=label),
                 partial(self.objects.name, label=label),
             )
             return cast("Provider", declare(inner, named))
-        if not callable(it) or not takes(it, 1):
+        if not callable(provider) or not takes(provider, 1):
             raise UsageError(
-                f"{it!r} is not a provider: it cannot be called with a request",
+                f"{provider!r} is not a provider: it cannot be called with a request",
                 hint="give a function (request), or an object with async __call__(self, request)",
             )
-        name, options = self.objects.refer(it, label)
-        return valid(providers.CustomProvider, provider=name, options=options)
+        name, options = self.objects.refer(provider, label)
+        return board_part(providers.CustomProvider, provider=name, options=options)
 
-    def test(self, it: Test | None, label: str) -> str | None:
+    def test(self, test: Test | None, label: str) -> str | None:
         """Return a condition or the name of a function."""
-        return None if it is None else self.objects.name(it, label)
+        return None if test is None else self.objects.name(test, label)
 
-    def component(self, it: Any, label: str, allowed: Sequence[str] = _HOOKS) -> spec.Component:  # noqa: ANN401
-        """Return a component with those of its hooks that are written."""
-        hooks = tuple(name for name in _HOOKS if _is_written(it, name))
+    def component(
+        self,
+        component: Any,  # noqa: ANN401 - an object with hooks
+        label: str,
+        allowed: Sequence[str] = _HOOKS,
+    ) -> spec.Component:
+        """Return a component in its spec form, with the hooks that it defines."""
+        hooks = tuple(name for name in _HOOKS if _is_written(component, name))
         wrong = [name for name in hooks if name not in allowed]
         if not hooks or wrong:
             found = f"{', '.join(wrong)}, which is not a hook of the board" if wrong else "no hook"
             raise UsageError(
-                f"the component {type(it).__name__} has {found}",
+                f"the component {type(component).__name__} has {found}",
                 hint=f"write {', '.join(allowed)}",
             )
-        name, options = self.objects.refer(it, label)
-        priority = int(getattr(it, "priority", 0))
-        return valid(
+        name, options = self.objects.refer(component, label)
+        priority = int(getattr(component, "priority", 0))
+        return board_part(
             spec.Component, component=name, options=options, priority=priority, hooks=hooks
         )
 
-    def add_component(self, it: Any) -> None:  # noqa: ANN401
-        """Let a component see all artifacts and all agents of the board."""
-        self.components.append(self.component(it, "", _BOARD_HOOKS))
+    def add_component(self, component: Any) -> None:  # noqa: ANN401
+        """Add a component that sees all artifacts and all agents of the board."""
+        self.components.append(self.component(component, "", _BOARD_HOOKS))
 
 
 def _type_names(part: object) -> Iterator[str]:
@@ -168,29 +180,29 @@ def _type_names(part: object) -> Iterator[str]:
             yield from _type_names(cast("object", value))
 
 
-def _is_written(it: object, hook: str) -> bool:
-    return callable(getattr(it, hook, None))
+def _is_written(component: object, hook: str) -> bool:
+    return callable(getattr(component, hook, None))
 
 
 class _Declared(Generic[PartT]):
-    """A part that names types: two classes of one name are told apart only when all are known."""
+    """A part that names types; classes of the same name are qualified once all are known."""
 
     def __init__(self, part: type[PartT], named: tuple[str, Any], **fields: Any) -> None:  # noqa: ANN401 - of the part
         self._part = part
         self._named = named
         self._fields = fields
-        self.built(str)  # Raises for a wrong value now.
+        self.built(str)  # Raises immediately for an invalid value.
 
     def built(self, name: "Callable[[type[BaseModel] | str], str]") -> PartT:
-        """Return the part with the names as they are now."""
+        """Return the part with the current type names."""
         field_, types = self._named
         several = isinstance(types, list)
         said = tuple(map(name, cast("list[Any]", types))) if several else name(types)
-        return valid(self._part, **{field_: said}, **self._fields)
+        return board_part(self._part, **{field_: said}, **self._fields)
 
 
 class AgentBuilder:
-    """An agent of a board while it is written; every method returns it."""
+    """Builds an agent of a board; every method returns the builder."""
 
     def __init__(self, board: BoardBuilder, name: str) -> None:
         self._board = board
@@ -206,19 +218,20 @@ class AgentBuilder:
 
     @property
     def contents(self) -> tuple[object, ...]:
-        """Everything that was declared, to find out whether something was added."""
+        """Everything declared so far, to detect changes."""
         lists = (self._prompt, self._consumes, self._publishes, self._engines, self._components)
         return (self._about, *map(len, lists), len(self.tools), *self._said.items())
 
     def description(self, text: str) -> Self:
-        """Describe the agent, for its model and for people."""
+        """Set the description of the agent, for its model and for people."""
         self._about = text
         return self
 
     def prompt(self, content: str, *, heading: str | None = None) -> Self:
         """Add a section to the agent's prompt."""
         number = len(self._prompt) + 1
-        self._prompt.append(PromptSection(id=f"section_{number}", heading=heading, content=content))
+        section = {"id": f"section_{number}", "heading": heading, "content": content}
+        self._prompt.append(board_part(PromptSection, **section))
         return self
 
     def consumes(  # noqa: PLR0913 - its options, all by name
@@ -237,7 +250,7 @@ class AgentBuilder:
         context_provider: Any = None,  # noqa: ANN401 - a provider of any kind
         scope: Literal["correlation", "partition", "all"] = "correlation",
     ) -> Self:
-        """Wake the agent when artifacts come: one of each type; called again, others as well."""
+        """Add a subscription: wake the agent when one artifact of each type has arrived."""
         self._consumes.append(
             _Declared(
                 spec.Subscription,
@@ -267,7 +280,7 @@ class AgentBuilder:
         where: Test | None = None,
         validate: Test | None = None,
     ) -> Self:
-        """Say what the agent publishes."""
+        """Declare the types that the agent publishes."""
         seen: Any = visibility
         if callable(visibility):
             seen = self._board.objects.name(visibility, self.name)
@@ -292,10 +305,10 @@ class AgentBuilder:
         fallback: Any = None,  # noqa: ANN401
         config: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Choose what the agent is shown.
+        """Set the provider of the agent's context.
 
-        The fallback serves when the provider fails or takes too long. Providers written in Python
-        find `config` in `request.config`.
+        The fallback is used when the provider fails or takes too long. Custom providers read
+        `config` from `request.config`.
         """
         self._said["context"] = self._board.provider(provider, self.name)
         if fallback is not None:
@@ -312,42 +325,42 @@ class AgentBuilder:
         include_state_keys: Iterable[str] | None = None,
         **fields: Any,  # noqa: ANN401 - of FilterConfig
     ) -> Self:
-        """Show the agent the artifacts that a filter lets through.
+        """Show the agent the artifacts that match a filter.
 
-        It is a `FilterConfig`, or its fields: `with_context_filter(types={"Invoice"})`.
+        Pass a `FilterConfig`, or its fields: `with_context_filter(types={"Invoice"})`.
         """
         if filters is not None and fields:
             raise UsageError(
                 f"{', '.join(fields)} is given beside a FilterConfig", hint="put it into the filter"
             )
-        self._said["context"] = valid(
-            providers.FilteredProvider,
-            filters=filters if filters is not None else valid(FilterConfig, **fields),
+        self._said["context"] = board_part(
+            providers.FilteredContextProvider,
+            filters=filters if filters is not None else board_part(FilterConfig, **fields),
             limit=limit,
             include_state_keys=include_state_keys or (),
         )
         return self
 
     def with_engines(self, *engines: Any) -> Self:  # noqa: ANN401 - engines of any kind
-        """Choose what works out the artifacts, one engine after the other."""
+        """Set the engines that produce the artifacts, in order."""
         self._engines += [self._engine(engine) for engine in engines]
         return self
 
     def with_tools(self, *functions: Callable[..., Any]) -> Self:
-        """Let the agent's model call functions."""
-        for function in functions:
+        """Add functions that the agent's model can call."""
+        for function in tool_functions(self.name, functions):
             self.tools.append(tool_of(self._board.objects, self.name, function))
         return self
 
     def with_utilities(self, *components: Any) -> Self:  # noqa: ANN401 - an author's own
-        """Let the hooks of components be called around what the agent does."""
+        """Add components, whose hooks are called around the agent's activations."""
         self._components += [
             self._board.component(component, self.name) for component in components
         ]
         return self
 
     def labels(self, *labels: str) -> Self:
-        """Give the agent labels; it sees what is for those that have them."""
+        """Add labels; the agent sees artifacts that are published for them."""
         self._said["labels"] = labels
         return self
 
@@ -361,8 +374,8 @@ class AgentBuilder:
         delay: timedelta | float = 0,
         max_repeats: int | None = None,
     ) -> Self:
-        """Wake the agent by the clock (UTC), with an artifact of the type Tick."""
-        self._said["schedule"] = valid(
+        """Wake the agent on a schedule (UTC), with an artifact of the type Tick."""
+        self._said["schedule"] = board_part(
             spec.Schedule,
             every_seconds=None if every is None else seconds(every),
             daily=daily.strftime("%H:%M") if isinstance(daily, time) else daily,
@@ -374,29 +387,29 @@ class AgentBuilder:
         return self
 
     def best_of(self, n: int, score: Callable[..., Any]) -> Self:
-        """Let the agent work n times and publish the result with the highest score."""
-        self._said["best_of"] = valid(
+        """Run the agent n times and publish the result with the highest score."""
+        self._said["best_of"] = board_part(
             spec.BestOf, n=n, score=self._board.objects.name(score, self.name)
         )
         return self
 
     def max_concurrency(self, n: int) -> Self:
-        """Let the agent work on at most so many things at once, in one correlation."""
+        """Limit the agent's concurrent activations in one correlation."""
         self._said["max_concurrency"] = n
         return self
 
     def prevent_self_trigger(self, prevent: bool = True) -> Self:  # noqa: FBT001, FBT002 - a switch
-        """Say whether what the agent publishes may wake it again."""
+        """Set whether the agent ignores its own artifacts."""
         self._said["prevent_self_trigger"] = prevent
         return self
 
     def agent(self, name: str) -> "AgentBuilder":
-        """Go on with another agent of the same board."""
+        """Add another agent to the same board."""
         return self._board.agent(name)
 
     def declared_agent(self) -> Agent:
-        """Return who the agent is."""
-        return valid(
+        """Return the agent as declared in agents.json."""
+        return board_part(
             Agent,
             agent_name=self.name,
             description=self._about,
@@ -404,8 +417,8 @@ class AgentBuilder:
         )
 
     def declared(self) -> spec.BoardAgent:
-        """Return how the agent takes part."""
-        return valid(
+        """Return the agent as declared in board.json."""
+        return board_part(
             spec.BoardAgent,
             agent=self.name,
             consumes=tuple(
@@ -422,24 +435,27 @@ class AgentBuilder:
     def _context(self, provider: Any) -> Provider | None:  # noqa: ANN401
         return None if provider is None else self._board.provider(provider, self.name)
 
-    def _engine(self, it: Any) -> spec.Engine:  # noqa: ANN401
-        if isinstance(it, ModelEngine):
-            context = self._context(it.context_provider)
-            return valid(
-                spec.ModelEngine, model=it.model, instructions=it.instructions, context=context
+    def _engine(self, engine: Any) -> spec.Engine:  # noqa: ANN401
+        if isinstance(engine, ModelEngine):
+            context = self._context(engine.context_provider)
+            return board_part(
+                spec.ModelEngine,
+                model=engine.model,
+                instructions=engine.instructions,
+                context=context,
             )
-        if isinstance(it, FunctionEngine):
-            name, options = self._board.objects.refer(it.function, self.name)
-            context = self._context(it.context_provider)
-        elif callable(getattr(it, "evaluate", None)) and not isinstance(it, type):
-            name, options = self._board.objects.refer(it, self.name)
-            context = self._context(getattr(it, "context_provider", None))
+        if isinstance(engine, FunctionEngine):
+            name, options = self._board.objects.refer(engine.function, self.name)
+            context = self._context(engine.context_provider)
+        elif callable(getattr(engine, "evaluate", None)) and not isinstance(engine, type):
+            name, options = self._board.objects.refer(engine, self.name)
+            context = self._context(getattr(engine, "context_provider", None))
         else:
             raise UsageError(
-                f"{it!r} is not an engine",
+                f"{engine!r} is not an engine",
                 hint="give ModelEngine(), FunctionEngine(function) or an Engine of your own",
             )
-        return valid(spec.FunctionEngine, function=name, options=options, context=context)
+        return board_part(spec.FunctionEngine, function=name, options=options, context=context)
 
     def _join(self, join: JoinSpec | Mapping[str, Any] | None) -> spec.Join | None:
         if join is None:
@@ -454,7 +470,7 @@ class AgentBuilder:
             window["function"] = self._board.objects.name(given.by, self.name)
         else:
             window["by"] = given.by if isinstance(given.by, str) else dict(given.by)
-        return valid(spec.Join, **window)
+        return board_part(spec.Join, **window)
 
 
 def _batch(batch: BatchSpec | Mapping[str, Any] | None) -> spec.Batch | None:
@@ -462,4 +478,4 @@ def _batch(batch: BatchSpec | Mapping[str, Any] | None) -> spec.Batch | None:
         return None
     given = batch if isinstance(batch, BatchSpec) else BatchSpec(**batch)
     timeout = None if given.timeout is None else seconds(given.timeout)
-    return valid(spec.Batch, size=given.size, timeout_seconds=timeout)
+    return board_part(spec.Batch, size=given.size, timeout_seconds=timeout)

@@ -1,4 +1,4 @@
-"""The builder of flows: the same spec as flow.json and the files beside it say."""
+"""The builder of flows: it makes the same spec as flow.json and the files beside it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, Self, TypeVar
@@ -10,7 +10,7 @@ from weft.check.subject import Subject
 from weft.dsl.flow_step import Configure, Path, PathFunction, Steps, failure_path
 from weft.dsl.flow_work import Shared, StepLike, declared_agent
 from weft.dsl.objects import LocalObjects
-from weft.dsl.parts import failed, made, refusal
+from weft.dsl.parts import failed, flow_part, refusal
 from weft.dsl.state_type import StateTypes, require_class
 from weft.findings import Finding, is_error
 from weft.spec import flow as spec
@@ -25,7 +25,7 @@ S = TypeVar("S", bound=BaseModel)
 
 
 class WorkflowBuilder(Steps[S], Generic[S]):
-    """A flow while it is written; every method returns it."""
+    """Builds a flow; every method returns the builder."""
 
     def __init__(self, name: str, state: type[S], *, description: str = "") -> None:
         if not isinstance(name, str) or not name.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -43,28 +43,28 @@ class WorkflowBuilder(Steps[S], Generic[S]):
     def start_with(
         self, step: StepLike[S], configure: "Configure[S] | None" = None, *, name: str | None = None
     ) -> Self:
-        """Do a step first."""
+        """Add the first step."""
         if self._nodes:
             raise refusal("FLOW004", "the flow has begun already", "call then for the next step")
         self._nodes.append(self._step(step, configure, name))
         return self
 
     def on_failure(self, path: "PathFunction[S]") -> Self:
-        """Say what is done before a run ends as failed."""
+        """Add the path that runs before a run ends as failed."""
         self._said["on_failure"] = failure_path(Path[S](self._shared), path)
         return self
 
     def finally_(
         self, step: StepLike[S], configure: "Configure[S] | None" = None, *, name: str | None = None
     ) -> Self:
-        """Do a step last, if the run has not failed and no path has completed it."""
+        """Add the last step; it is skipped if the run has failed or a path has completed it."""
         if self._last is not None:
             raise refusal("FLOW004", "finally_ is called twice", "call then for the first of both")
         self._last = self._step(step, configure, name)
         return self
 
     def compensate_on_cancel(self) -> Self:
-        """Undo what was done when the run is stopped."""
+        """Run the compensations when the run is stopped."""
         self._said["compensate_on_cancel"] = True
         return self
 
@@ -78,13 +78,13 @@ class WorkflowBuilder(Steps[S], Generic[S]):
         tools: Iterable[Callable[..., Any]] = (),
         output_type: type[BaseModel] | None = None,
     ) -> Self:
-        """Declare an agent, which `weft.flow.agent(name)` lets do a step."""
+        """Declare an agent; `weft.flow.agent(name)` uses it for a step."""
         declared = declared_agent(name, prompt, description, model)
         self._shared.add_agent(declared, tools, output_type)
         return self
 
     def variables(self, variables: Mapping[str, Variable]) -> Self:
-        """Declare variables outside the state: read from files, databases, services."""
+        """Declare variables outside the state, read from files, databases or services."""
         taken = [name for name in variables if name in self._state.model_fields]
         if taken:
             fact = f"{', '.join(taken)} is a field of the state already"
@@ -94,7 +94,7 @@ class WorkflowBuilder(Steps[S], Generic[S]):
 
     @property
     def objects(self) -> LocalObjects:
-        """The objects that the flow refers to and that only this process has."""
+        """The objects of this process that the flow refers to."""
         return self._shared.objects
 
     @property
@@ -104,15 +104,15 @@ class WorkflowBuilder(Steps[S], Generic[S]):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What the last build has found that keeps nothing from running."""
+        """The warnings of the last build."""
         return self._findings
 
     def build(self) -> WorkflowSpec:
-        """Return the spec. Raises CheckFailed with all findings if it cannot run."""
+        """Return the spec. Raises CheckFailed with all findings if it has errors."""
         built = self._declared()
         found = check(Subject(built))
-        self._findings = tuple(it for it in found if not is_error(it))
-        errors = [it for it in found if is_error(it)]
+        self._findings = tuple(finding for finding in found if not is_error(finding))
+        errors = [finding for finding in found if is_error(finding)]
         if errors:
             count = f"{len(errors)} error{'s' if len(errors) > 1 else ''}"
             raise failed(f"the workflow {self.name} has {count} and cannot run", errors)
@@ -123,16 +123,20 @@ class WorkflowBuilder(Steps[S], Generic[S]):
         types = StateTypes([self._state, *shared.outputs.values()])
         variables = {**types.variables(self._state), **self._variables}
         bound = {agent: types.name(output) for agent, output in shared.outputs.items()}
-        return made(
+        return flow_part(
             WorkflowSpec,
-            orchestrator=made(Orchestrator, workflow_name=self.name, description=self._description),
+            orchestrator=flow_part(
+                Orchestrator, workflow_name=self.name, description=self._description
+            ),
             agents=tuple(shared.agents),
             variables=variables,
             exposure=_inserted(shared.agents),
             tools=tuple(shared.tools),
             models=tuple(types.models()),
-            registry=tuple(OutputBinding(agent=it, model=model) for it, model in bound.items()),
-            flow=made(
+            registry=tuple(
+                OutputBinding(agent=agent, model=model) for agent, model in bound.items()
+            ),
+            flow=flow_part(
                 spec.Flow,
                 state=shared.objects.name(self._state),
                 steps=self.nodes(),
@@ -149,11 +153,11 @@ class WorkflowBuilder(Steps[S], Generic[S]):
 
 
 def _inserted(agents: Iterable[Agent]) -> dict[str, tuple[str, ...]]:
-    """Return what each agent must be shown: what its prompt inserts."""
+    """Return the variables that each agent's prompt inserts."""
     found = {
-        it.agent_name: [
-            name.name for part in it.prompt_sections for name in references(part.content)
+        agent.agent_name: [
+            name.name for part in agent.prompt_sections for name in references(part.content)
         ]
-        for it in agents
+        for agent in agents
     }
     return {agent: tuple(dict.fromkeys(names)) for agent, names in found.items() if names}

@@ -1,4 +1,4 @@
-"""Selectors and conditions in code: called once, with an object that notes what they ask for."""
+"""Selectors and conditions in code: called once, with an object that records the fields."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -24,7 +24,7 @@ S = TypeVar("S")
 #: A field of the state, or a part of one: `lambda s: s.document.summary`, or its dotted name.
 Selector: TypeAlias = Callable[[S], object] | str
 
-#: A question to the state: text of the condition language, or comparisons of fields.
+#: A condition on the state: text, or a function that compares fields.
 Test: TypeAlias = Callable[[S], object] | str
 
 _SPELLING: Final = "write & | ~ with parentheses: (s.total > 10) & ~s.paid; and s.kind.in_([...])"
@@ -33,7 +33,7 @@ _LARGER: Final = "let a step work it out and set a field of the state"
 
 
 class _Recorder:
-    """What every recorded thing refuses: to be decided, written or counted now."""
+    """Refuses operations that need a value now: truth, text, length and the like."""
 
     __slots__ = ()
 
@@ -57,23 +57,23 @@ class _Recorder:
         return bool(self)
 
     def __and__(self, other: object) -> "Recording":
-        return Recording(_joined(And, self, other))
+        return Recording(_join(And, self, other))
 
     def __or__(self, other: object) -> "Recording":
-        return Recording(_joined(Or, self, other))
+        return Recording(_join(Or, self, other))
 
     def __rand__(self, other: object) -> "Recording":
-        return Recording(_joined(And, other, self))
+        return Recording(_join(And, other, self))
 
     def __ror__(self, other: object) -> "Recording":
-        return Recording(_joined(Or, other, self))
+        return Recording(_join(Or, other, self))
 
     def __invert__(self) -> "Recording":
-        return Recording(Not(_asked(self)))
+        return Recording(Not(_as_condition(self)))
 
 
 class Recording(_Recorder):
-    """A condition over fields, as it was written."""
+    """A recorded condition on fields."""
 
     __slots__ = ("condition",)
 
@@ -82,7 +82,7 @@ class Recording(_Recorder):
 
 
 class RecordedField(_Recorder):
-    """Stands for the state, or a part of it: every attribute is a field deeper inside."""
+    """A recorded reference to the state or a field of it; attributes are inner fields."""
 
     __slots__ = ("_path",)
     __hash__ = None  # pyright: ignore[reportAssignmentType]
@@ -101,7 +101,7 @@ class RecordedField(_Recorder):
         raise refusal("FLOW033", f"the item {key!r} has no name to ask for", _LARGER)
 
     def __call__(self, *_given: object, **_named: object) -> NoReturn:
-        """Refuse: what a method returns is not known before the flow runs."""
+        """Refuse a call: a method has no result before the flow runs."""
         fact = f"{self._path}() is called, and there is no value yet"
         raise refusal("FLOW033", fact, _LARGER)
 
@@ -124,7 +124,7 @@ class RecordedField(_Recorder):
         return self._compared(">=", other)
 
     def in_(self, values: object) -> "Recording":
-        """Ask whether the field has one of several values, or one that another field holds."""
+        """Return the condition that the field has one of several values, or is in another field."""
         return Recording(Compare("in", _operand(self), _values(values)))
 
     def _compared(self, op: Operator, other: object) -> "Recording":
@@ -138,22 +138,22 @@ class RecordedField(_Recorder):
 
 
 def is_in(value: object, values: object) -> bool:
-    """Ask in a condition whether a field has one of several values: `.in_()` for type checkers."""
+    """Return `field.in_(values)`; unlike the method, type checkers accept it."""
     return cast("bool", Recording(Compare("in", _operand(value), _values(values))))
 
 
 def not_(test: object) -> bool:
-    """Ask in a condition for the opposite: `~` for type checkers."""
-    return cast("bool", Recording(Not(_asked(test))))
+    """Return `~condition`; unlike the operator, type checkers accept it."""
+    return cast("bool", Recording(Not(_as_condition(test))))
 
 
-def _operand(it: object) -> Name | Value:
-    if isinstance(it, RecordedField):
-        return Name(it._dotted)  # pyright: ignore[reportPrivateUsage] # noqa: SLF001 - its own module
-    value = it.value if isinstance(it, Enum) else it
+def _operand(operand: object) -> Name | Value:
+    if isinstance(operand, RecordedField):
+        return Name(operand._dotted)  # pyright: ignore[reportPrivateUsage] # noqa: SLF001 - its own module
+    value = operand.value if isinstance(operand, Enum) else operand
     if value is None or isinstance(value, str | int | float):
         return Value(value)
-    fact = f"{it!r} is nothing that a condition can compare with"
+    fact = f"{operand!r} is nothing that a condition can compare with"
     raise refusal("FLOW033", fact, "compare with text, a number, True, False, None or a field")
 
 
@@ -162,37 +162,37 @@ def _values(values: object) -> Name | Value | ListOf:
         values = sorted(cast("set[Any]", values), key=repr)
     if not isinstance(values, list | tuple):
         return _operand(values)
-    items = [_operand(it) for it in cast("list[object]", values)]
-    if any(isinstance(it, Name) for it in items):
+    items = [_operand(value) for value in cast("list[object]", values)]
+    if any(isinstance(item, Name) for item in items):
         raise refusal("FLOW033", "a list of fields cannot be searched", "join comparisons with |")
-    return ListOf(tuple(it for it in items if isinstance(it, Value)))
+    return ListOf(tuple(item for item in items if isinstance(item, Value)))
 
 
-def _asked(it: object) -> Condition:
-    """Return something as a condition; a field alone asks whether its value counts as true."""
-    if isinstance(it, Recording):
-        return it.condition
-    if isinstance(it, RecordedField):
-        return Name(it._dotted)  # pyright: ignore[reportPrivateUsage] # noqa: SLF001 - its own module
-    fact = f"{it!r} stands beside & or |, which joins conditions"
+def _as_condition(value: object) -> Condition:
+    """Return a recorded value as a condition; a field alone tests whether its value is true."""
+    if isinstance(value, Recording):
+        return value.condition
+    if isinstance(value, RecordedField):
+        return Name(value._dotted)  # pyright: ignore[reportPrivateUsage] # noqa: SLF001 - its own module
+    fact = f"{value!r} is an operand of & or |, which joins conditions"
     raise refusal("FLOW033", fact, "put parentheses around each comparison: (s.a > 3) & (s.b < 2)")
 
 
-def _joined(kind: type[And] | type[Or], *sides: object) -> Condition:
-    """Join conditions as text does: a & b & c is one list of three."""
+def _join(kind: type[And] | type[Or], *sides: object) -> Condition:
+    """Join conditions flat, as the parser does: a & b & c is one list of three."""
     operands: list[Condition] = []
-    for side in map(_asked, sides):
+    for side in map(_as_condition, sides):
         operands += side.operands if isinstance(side, kind) else (side,)
     return kind(tuple(operands))
 
 
 def path_of(selector: Selector[Any]) -> str:
-    """Return the dotted name of the field that a selector asks for."""
+    """Return the dotted name of the field that a selector reads."""
     if isinstance(selector, str):
         return selector
-    found = _called(selector)
+    found = _call(selector)
     if not isinstance(found, RecordedField):
-        raise refusal("FLOW033", f"the selector gives {_shown(found)}", _FIELDS, of=selector)
+        raise refusal("FLOW033", f"the selector gives {_describe(found)}", _FIELDS, of=selector)
     return found._dotted  # pyright: ignore[reportPrivateUsage] # noqa: SLF001 - its own module
 
 
@@ -200,18 +200,18 @@ def condition_of(test: Test[Any]) -> str:
     """Return a condition as text."""
     if isinstance(test, str):
         return test
-    found = _called(test)
+    found = _call(test)
     if not isinstance(found, _Recorder):
         hint = "compare fields: lambda s: s.total > 10"
-        raise refusal("FLOW033", f"the condition gives {_shown(found)}", hint, of=test)
-    return print_condition(_asked(found))
+        raise refusal("FLOW033", f"the condition gives {_describe(found)}", hint, of=test)
+    return print_condition(_as_condition(found))
 
 
-def _shown(found: object) -> str:
+def _describe(found: object) -> str:
     return "a condition" if isinstance(found, _Recorder) else f"{found!r}, which asks for no field"
 
 
-def _called(function: object) -> object:
+def _call(function: object) -> object:
     if not callable(function):
         raise refusal("FLOW034", f"{function!r} is not a selector", _FIELDS)
     try:

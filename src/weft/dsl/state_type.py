@@ -1,4 +1,4 @@
-"""The class of a state, as variables and models of the spec say it."""
+"""The class of a state, converted to variables and models of the spec."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind, mode
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from weft.check.spelling import pascal_case
-from weft.dsl.parts import made, refusal
+from weft.dsl.parts import flow_part, refusal
 from weft.spec import variables as spec
 from weft.spec.type_field import ModelField, OutputModel
 from weft.spec.types import is_model_name
@@ -27,7 +27,7 @@ _Schema = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Reducer:
-    """How values are joined that steps side by side have set, and what a step returns of them."""
+    """How values set by parallel steps are merged, and what a step returns for the field."""
 
     kind: spec.Merge
 
@@ -38,15 +38,15 @@ Append: Final = Reducer("append")
 Merge: Final = Reducer("merge")
 
 
-def require_class(it: object, what: str) -> type[BaseModel]:
-    """Return a class of pydantic, or refuse something else."""
-    if isinstance(it, type) and issubclass(it, BaseModel):
-        return it
-    raise refusal("FLOW034", f"{what} is {it!r}", "give a class of pydantic.BaseModel")
+def require_class(value: object, what: str) -> type[BaseModel]:
+    """Return a pydantic class, or refuse another value."""
+    if isinstance(value, type) and issubclass(value, BaseModel):
+        return value
+    raise refusal("FLOW034", f"{what} is {value!r}", "give a class of pydantic.BaseModel")
 
 
 class _Silent(GenerateJsonSchema):
-    """Says nothing of defaults: those that cannot be written are refused where they are read."""
+    """Omits defaults: those that JSON cannot express are refused where they are read."""
 
     ignored_warning_kinds: ClassVar[set[JsonSchemaWarningKind]] = {  # pyright: ignore[reportIncompatibleVariableOverride]
         *GenerateJsonSchema.ignored_warning_kinds,
@@ -55,7 +55,7 @@ class _Silent(GenerateJsonSchema):
 
 
 class StateTypes:
-    """The types that some classes need: their fields, and models for the classes inside."""
+    """The types of state classes: their fields, and models for nested classes."""
 
     def __init__(self, classes: Iterable[type[BaseModel]]) -> None:
         roots = list(dict.fromkeys(classes))
@@ -70,29 +70,36 @@ class StateTypes:
             ) from error
         self._definitions = cast("dict[str, _Schema]", whole.get("$defs", {}))
         self._keys = {root: _key(found[root, "validation"]) for root in roots}
-        #: The models in use, in the order in which they were met.
+        #: The models in use, in the order of first use.
         self._used: dict[str, None] = {}
 
     def name(self, model: type[BaseModel]) -> str:
-        """Return what the model of a class is called, and let it be one of the workflow."""
+        """Return the name of the model of a class, and add the model to the workflow."""
         return self._model(self._keys[model])
 
     def variables(self, state: type[BaseModel]) -> dict[str, spec.Variable]:
         """Return the fields of a state as variables."""
         properties = self._definitions[self._keys[state]].get("properties", {})
         return {
-            name: made(
+            name: flow_part(
                 spec.Variable,
                 type=self._type(properties[name]),
                 description=field.description or "",
                 source=spec.DerivedSource(default=_default(name, field)),
-                merge=next((it.kind for it in field.metadata if isinstance(it, Reducer)), None),
+                merge=next(
+                    (
+                        annotation.kind
+                        for annotation in field.metadata
+                        if isinstance(annotation, Reducer)
+                    ),
+                    None,
+                ),
             )
             for name, field in state.model_fields.items()
         }
 
     def models(self) -> Iterator[OutputModel]:
-        """Yield the models that were named, and those inside of them."""
+        """Yield the models in use, and those nested in them."""
         done: set[str] = set()
         while left := [key for key in self._used if key not in done]:
             for key in left:
@@ -103,11 +110,13 @@ class StateTypes:
         schema = self._definitions[key]
         properties = cast("dict[str, _Schema]", schema["properties"])
         fields = {
-            name: made(ModelField, type=self._type(it), description=it.get("description", ""))
-            for name, it in properties.items()
+            name: flow_part(
+                ModelField, type=self._type(inner), description=inner.get("description", "")
+            )
+            for name, inner in properties.items()
         }
         about = schema.get("description", "")
-        return made(OutputModel, name=_name(key), description=about, fields=fields)
+        return flow_part(OutputModel, name=_name(key), description=about, fields=fields)
 
     def _model(self, key: str) -> str:
         self._used[key] = None
@@ -118,7 +127,7 @@ class StateTypes:
         return "any" if written == "null" else written  # `null` alone is not a type.
 
     def _text(self, schema: _Schema, inside: tuple[str, ...]) -> str:
-        """Write a JSON Schema in the small language of types."""
+        """Convert a JSON Schema to the text of a type."""
         match schema:
             case {"$ref": str()}:
                 return self._referred(_key(schema), inside)
@@ -127,7 +136,7 @@ class StateTypes:
             case {"anyOf": members} | {"oneOf": members} | {"allOf": members}:
                 return _either(self._text(member, inside) for member in members)
             case {"type": "array", "prefixItems": items}:
-                return f"list[{_either(self._text(it, inside) for it in items)}]"
+                return f"list[{_either(self._text(item, inside) for item in items)}]"
             case {"type": "array"}:
                 return f"list[{self._text(schema.get('items', {}), inside)}]"
             case {"type": "object", "additionalProperties": dict()}:
@@ -138,7 +147,7 @@ class StateTypes:
     def _referred(self, key: str, inside: tuple[str, ...]) -> str:
         if "properties" in self._definitions[key]:
             return self._model(key)
-        # An enum or a type with a name: written out, unless it holds itself.
+        # An enum or a named type: expanded, unless it is recursive.
         return "any" if key in inside else self._text(self._definitions[key], (*inside, key))
 
 
@@ -156,16 +165,16 @@ def _either(members: Iterable[str]) -> str:
 
 
 def _literal(values: Iterable[object]) -> str:
-    """Write listed values; fractions have no literals, and nothing is a type of its own."""
+    """Return the type of listed values: literals, float for fractions, optional for null."""
     listed = list(values)
-    plain = [json.dumps(it) for it in listed if isinstance(it, str | int)]
-    others = ["float"] if any(isinstance(it, float) for it in listed) else []
+    plain = [json.dumps(value) for value in listed if isinstance(value, str | int)]
+    others = ["float"] if any(isinstance(value, float) for value in listed) else []
     others += ["null"] if None in listed else []
     return _either([*([f"literal[{', '.join(plain)}]"] if plain else []), *others])
 
 
 def _default(name: str, field: FieldInfo) -> Any:  # noqa: ANN401 - of any type
-    """Return what a field is at the start of a run; None where the class does not say."""
+    """Return the initial value of a field; None if the class has no default."""
     if field.is_required() or field.default_factory_takes_validated_data:
         return None
     try:

@@ -16,24 +16,24 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Workflow(WorkflowBuilder[S], Generic[S]):
-    """Typed steps over a shared state, which is an object of a class of pydantic."""
+    """Typed steps over a shared state, which is a pydantic model."""
 
     @classmethod
     def create(cls, name: str, state: type[T], *, description: str = "") -> "Workflow[T]":
-        """Begin a workflow whose steps share a state: go on with `start_with`."""
+        """Create a workflow with a shared state; continue with `start_with`."""
         return Workflow(name, state, description=description)
 
     def build(self) -> WorkflowSpec:
-        """Return the spec: the same that package files give. It runs here as the flow itself does.
+        """Return the spec, as package files would give it. In this process it runs like the flow.
 
-        Raises CheckFailed with all findings if it cannot run.
+        Raises CheckFailed with all findings if it has errors.
         """
         spec = super().build()
         keep_objects(spec, self.objects)
         return spec
 
     def save(self, folder: str | Path) -> None:
-        """Write the flow as a new package. Raises UsageError if it has what no file can say.
+        """Write the flow as a new package. Raises UsageError if files cannot express it.
 
         Its code is not copied: the files name functions and classes as module:name. Where the
         package runs, these modules must be importable, or be copied into its folder.

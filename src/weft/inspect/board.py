@@ -1,4 +1,4 @@
-"""What happened on a board: what woke an agent, what it was shown, and what it published."""
+"""Records of a board: what woke an agent, what it was shown, and what it published."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,11 +15,12 @@ from weft.engine.events import (
     RunStarted,
 )
 from weft.engine.state import State
+from weft.inspect.steps import record_of
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactRef:
-    """An artifact by its name and type; what a provider made up itself has no name."""
+    """An artifact by id and type; an item that a provider created itself has no id."""
 
     id: str
     type: str
@@ -27,19 +28,19 @@ class ArtifactRef:
 
 @dataclass(frozen=True, slots=True)
 class SliceRecord:
-    """What one provider gave, and how long it took."""
+    """The result of one provider, and its duration."""
 
     provider: str
     items: tuple[ArtifactRef, ...]
-    #: The keys of payloads that were taken out or replaced.
+    #: The keys of payloads that were dropped or replaced.
     redacted: tuple[str, ...]
-    #: How many items were dropped since its agent may not see them.
+    #: The number of items that were dropped because the agent may not see them.
     foreign: int
     started_at: int
     ms: float
-    #: The engines that got it, counted from 0.
+    #: The engines that received it, counted from 0.
     engines: tuple[int, ...]
-    #: Of a fallback: the provider it served for, and why.
+    #: Of a fallback: the provider it replaced, and why.
     instead_of: str = ""
     error: str = ""
 
@@ -54,7 +55,7 @@ class PublishedRecord:
     type: str
     by: str
     tags: tuple[str, ...]
-    #: The subscriptions that want it.
+    #: The subscriptions that match it.
     wakes: tuple[str, ...]
 
 
@@ -81,7 +82,7 @@ class BoardLeftOut:
 
 @dataclass(frozen=True, slots=True)
 class WaitingRecord:
-    """Artifacts that wait: for others (`for_others`), a batch, a time, or their agent."""
+    """Artifacts that wait for others (`for_others`), a batch, a time, or their agent."""
 
     subscription: str
     what: str
@@ -97,7 +98,7 @@ class BoardTurn:
     #: What components decided before: continue, skip, defer or block, and why.
     verdict: str = "continue"
     detail: str = ""
-    #: Whether components have put other inputs in their place.
+    #: Whether components replaced the inputs.
     inputs_changed: bool = False
     slices: list[SliceRecord] = field(default_factory=list[SliceRecord])
     #: What was left out over budget.
@@ -124,13 +125,13 @@ class BoardTurn:
 
 @dataclass(slots=True)
 class BoardRun:
-    """A board beside its turns; filled while the events of the run are read."""
+    """The events of a board outside its turns; filled while the run is read."""
 
     correlation: str = ""
-    #: The subscription this run collects for, or the agent whose schedule it keeps.
+    #: The subscription this run collects for, or the agent whose schedule it runs.
     collects: str = ""
     schedule: str = ""
-    #: What came from outside, and from other runs.
+    #: Artifacts from outside, and from other runs.
     published: list[PublishedRecord] = field(default_factory=list[PublishedRecord])
     arrived: list[PublishedRecord] = field(default_factory=list[PublishedRecord])
     missed: list[MissedRecord] = field(default_factory=list[MissedRecord])
@@ -142,19 +143,19 @@ def add_board_event(
 ) -> None:
     """Record what happened on the board.
 
-    `cause` is the record of the turn that led to it: what was missed belongs to no turn itself.
+    `cause` is the turn that led to it; a missed delivery has no turn of its own.
     """
     match event.data:
-        case ArtifactPublished() as data:
-            record.published.append(published_record(event, data))
-        case ArtifactArrived() as data if isinstance(record, BoardRun):
-            record.arrived.append(arrived_record(event, data))
+        case ArtifactPublished(wakes=wakes):
+            record.published.append(record_of(PublishedRecord, event, wakes=tuple(wakes)))
+        case ArtifactArrived(subscription=name) if isinstance(record, BoardRun):
+            record.arrived.append(record_of(PublishedRecord, event, wakes=(name,)))
         case DeliveryDeferred(at=at) if isinstance(record, BoardTurn):
             record.deferred_until = at
-        case DeliveryMissed(why="failed" | "skipped" | "blocked") as data:
-            (cause or record).missed.append(missed_record(event, data))
-        case DeliveryMissed() as data:
-            record.missed.append(missed_record(event, data))
+        case DeliveryMissed(why="failed" | "skipped" | "blocked"):
+            (cause or record).missed.append(record_of(MissedRecord, event))
+        case DeliveryMissed():
+            record.missed.append(record_of(MissedRecord, event))
         case _:
             pass
 
@@ -168,7 +169,7 @@ def board_turn(state: State, turn: int) -> BoardTurn | None:
 
 
 def slice_records(given: Mapping[str, Any]) -> Iterator[SliceRecord]:
-    """Yield what each provider gave for an activation."""
+    """Yield the result of each provider for an activation."""
     engines: Sequence[int] = given.get("engines", ())
     for place, slice_ in enumerate(given.get("slices", ())):
         items = (ArtifactRef(str(one.get("id") or ""), _type(one)) for one in slice_["items"])
@@ -186,11 +187,11 @@ def slice_records(given: Mapping[str, Any]) -> Iterator[SliceRecord]:
 
 
 def _redacted_keys(metadata: object) -> Iterator[str]:
-    """Yield the keys that were redacted, by whichever provider of several."""
+    """Yield the keys that were redacted by a provider or an inner one."""
     if isinstance(metadata, dict):
-        told = cast("dict[str, Any]", metadata)
-        yield from (key for key in told.get("redacted") or () if isinstance(key, str))
-        for inner in told.get("providers") or ():
+        details = cast("dict[str, Any]", metadata)
+        yield from (key for key in details.get("redacted") or () if isinstance(key, str))
+        for inner in details.get("providers") or ():
             yield from _redacted_keys(inner)
 
 
@@ -199,28 +200,8 @@ def _type(item: Mapping[str, Any]) -> str:
     return f"{item.get('type')} {key}" if key else str(item.get("type") or "")
 
 
-def published_record(event: Event, data: ArtifactPublished) -> PublishedRecord:
-    """Return the record of what was published."""
-    tags, wakes = tuple(data.tags), tuple(data.wakes)
-    return PublishedRecord(event.seq, event.at, data.id, data.type, data.by, tags, wakes)
-
-
-def arrived_record(event: Event, data: ArtifactArrived) -> PublishedRecord:
-    """Return the record of what came from another run."""
-    wakes = (data.subscription,)
-    return PublishedRecord(
-        event.seq, event.at, data.id, data.type, data.by, tuple(data.tags), wakes
-    )
-
-
-def missed_record(event: Event, data: DeliveryMissed) -> MissedRecord:
-    """Return the record of a missed delivery."""
-    ids = tuple(data.artifacts)
-    return MissedRecord(event.seq, event.at, data.subscription, ids, data.why, data.detail)
-
-
 def board_run(state: State, events: Sequence[Event], record: BoardRun) -> BoardRun | None:
-    """Complete the record of a board beside its turns; None for any other run."""
+    """Return the completed record of a board; None for any other run."""
     begun = events[0].data if events else None
     if state.board is None or not isinstance(begun, RunStarted):
         return None
@@ -231,13 +212,14 @@ def board_run(state: State, events: Sequence[Event], record: BoardRun) -> BoardR
 
 
 def waiting(board: BoardState) -> Iterator[WaitingRecord]:
-    """Yield what has been published and has not woken anybody yet."""
+    """Yield the artifacts that wait and have not woken an agent yet."""
     for name, queue in board.queues.items():
         found = (artifact for delivery in queue for artifact in delivery.artifacts)
         yield WaitingRecord(name, "for its agent", refs(found))
-    for (name, _), pool in board.joins.items():
-        found = (artifact for of_type in pool.waiting.values() for artifact in of_type)
-        yield WaitingRecord(name, "for others", refs(found))
+    for name, windows in board.joins.items():
+        for window in windows.windows.values():
+            found = (artifact for of_type in window.waiting.values() for artifact in of_type)
+            yield WaitingRecord(name, "for others", refs(found))
     for name, held in board.batches.items():
         found = (artifact for group in held.groups for artifact in group)
         yield WaitingRecord(name, "for a batch", refs(found))

@@ -11,8 +11,6 @@ from weft.engine.commands import Record
 from weft.engine.events import (
     ContextFetched,
     Event,
-    ModelConsulted,
-    SurfaceShown,
     ToolReturned,
     TurnFailed,
     Usage,
@@ -25,23 +23,23 @@ from weft.runtime.tools.hooks import about_to_say, apart
 from weft.runtime.variables.fetching import SERVER
 from weft.runtime.workflow import Workflow
 
-#: default: nothing was found or it could not be read, and it has its default; error: it has none,
-#: and its turn failed.
+#: default: the source had no value, or could not be read, and the default was used; error: there
+#: was no default, and the turn failed.
 How: TypeAlias = Literal["found", "not found", "default", "error"]
 
-#: Details of a reading that are not part of its place.
+#: Keys of a record that do not describe its place.
 _ASIDE: Final = frozenset({"ms", "found", "default"})
 
 
 @dataclass(frozen=True, slots=True)
 class FetchRecord:
-    """Something that was read from outside: a variable, or the tools of a server (`mcp:NAME`)."""
+    """A value read from outside: a variable, or the tools of a server (`mcp:NAME`)."""
 
     seq: int
     at: int
     origin: str
     how: How
-    #: Where it was looked for, in words and as the journal says.
+    #: Where it was read, in words and as in the journal.
     where: str
     note: Values
     ms: float | None = None
@@ -66,22 +64,22 @@ class DocumentRecord:
 
 
 def fetch_records(workflow: Workflow, event: Event, data: ContextFetched) -> Iterator[FetchRecord]:
-    """Yield what was read, then what could not be, then what servers offer."""
-    origins = dict.fromkeys((*data.found, *data.faults))
+    """Yield the values that were read, then the failures, then the tools of servers."""
+    origins = dict.fromkeys((*data.found, *data.errors))
     for origin in origins:
-        told: Any = data.found.get(origin) or {}
-        error = data.faults.get(origin, "")
+        record: Any = data.found.get(origin) or {}
+        error = data.errors.get(origin, "")
         yield FetchRecord(
             seq=event.seq,
             at=event.at,
             origin=origin,
-            how=_how(workflow, origin, told, error),
-            where=_where(workflow, origin, told),
-            note={name: value for name, value in told.items() if name not in _ASIDE},
-            ms=told.get("ms"),
+            how=_how(workflow, origin, record, error),
+            where=_where(workflow, origin, record),
+            note={name: value for name, value in record.items() if name not in _ASIDE},
+            ms=record.get("ms"),
             error=error,
         )
-    if data.error:  # What was given, `inspect.board` and `inspect.flow` say.
+    if data.error:  # `inspect.board` and `inspect.flow` report providers and contexts.
         origin = "flow" if data.board is None else "board"
         yield FetchRecord(event.seq, event.at, origin, "error", "", {}, error=data.error)
     for server, tools in (data.tools or {}).items():
@@ -89,41 +87,42 @@ def fetch_records(workflow: Workflow, event: Event, data: ContextFetched) -> Ite
         yield FetchRecord(event.seq, event.at, SERVER + server, "found", "", {}, tools=names)
 
 
-def _how(workflow: Workflow, origin: str, told: dict[str, Any], error: str) -> How:
+def _how(workflow: Workflow, origin: str, record: dict[str, Any], error: str) -> How:
     if error:
-        return "default" if told.get("default") else "error"
-    if told.get("found") is not False:
+        return "default" if record.get("default") else "error"
+    if record.get("found") is not False:
         return "found"
     variable = workflow.spec.variables.get(origin)
     default = getattr(variable.source, "default", None) if variable else None
     return "not found" if default is None else "default"
 
 
-def _where(workflow: Workflow, origin: str, told: dict[str, Any]) -> str:
-    """Say where something was looked for."""
+def _where(workflow: Workflow, origin: str, record: dict[str, Any]) -> str:
+    """Return where a value was read, in words."""
     parts: list[str] = []
     variable = workflow.spec.variables.get(origin)
-    if "collection" in told:
+    if "collection" in record:
         database = getattr(variable.source, "database", None) if variable else None
-        collection = ".".join(filter(None, (database, told["collection"])))
-        parts.append(f"{collection} {to_json(told['query']).decode()}")
-    if told.get("tenant"):
-        parts.append(f"tenant {told['tenant']}")
-    if "service" in told:
-        parts.append(f"{told['service']}.{told['operation']}")
-    if "path" in told:
-        parts.append(str(told["path"]))
-    if told.get("cached"):
+        collection = ".".join(filter(None, (database, record["collection"])))
+        parts.append(f"{collection} {to_json(record['query']).decode()}")
+    if record.get("tenant"):
+        parts.append(f"tenant {record['tenant']}")
+    if "service" in record:
+        method = f"{record['method']} " if "method" in record else ""
+        parts.append(f"{method}{record['service']}.{record['operation']}")
+    if "path" in record:
+        parts.append(str(record["path"]))
+    if record.get("cached"):
         parts.append("as it was kept")
-    if "attempts" in told:
-        parts.append(f"after {told['attempts']} attempts")
+    if "attempts" in record:
+        parts.append(f"after {record['attempts']} attempts")
     kind = variable.source.type if variable else ""
     return ", ".join((f"{kind} {parts[0]}".strip(), *parts[1:])) if parts else kind
 
 
 @dataclass(frozen=True, slots=True)
 class Consultation:
-    """A question of a tool's own to the model of its agent."""
+    """A call of the agent's model by a tool."""
 
     seq: int
     at: int
@@ -136,7 +135,7 @@ class Consultation:
 
 @dataclass(frozen=True, slots=True)
 class SurfaceRecord:
-    """Something that a tool showed a person without waiting for an answer."""
+    """A component that a tool showed a person without waiting for an answer."""
 
     seq: int
     at: int
@@ -174,16 +173,18 @@ class ToolUse:
     waited_seconds: float = 0.0
     value: Json = None
     error: str | None = None
-    #: The boundary it was called at, and whether all went on when it failed.
+    #: The hook point, and whether the run continued when it failed.
     hook: HookPoint | None = None
     variable: str = ""
     went_on: bool = True
-    #: How far it said last it had come.
+    #: The last reported progress.
     progress: tuple[float, str] | None = None
+    #: The worker that left the call before; empty if it was performed once.
+    abandoned_by: str = ""
     consulted: tuple[Consultation, ...] = ()
     surfaces: tuple[SurfaceRecord, ...] = ()
     edits: tuple[Edit, ...] = ()
-    #: What it has read from outside once more.
+    #: What it refreshed from outside.
     fetched: tuple[FetchRecord, ...] = ()
 
     @property
@@ -192,22 +193,8 @@ class ToolUse:
         return self.hook not in (None, "handoff")
 
 
-def consultation_record(step: Step, data: ModelConsulted) -> Consultation:
-    """Return the record of a tool's question to a model."""
-    event = step.event
-    return Consultation(
-        event.seq, event.at, data.digest, data.text, data.model, data.answerer, data.usage
-    )
-
-
-def surface_record(step: Step, data: SurfaceShown) -> SurfaceRecord:
-    """Return the record of what was shown."""
-    event = step.event
-    return SurfaceRecord(event.seq, event.at, data.tool, data.component, data.mode, data.payload)
-
-
 def hook_edits(workflow: Workflow, step: Step, data: ToolReturned) -> tuple[Edit, ...]:
-    """Return what a hook changed of what its agent is sent, or says."""
+    """Return the changes of a hook to the prompt or the reply of its agent."""
     active = step.before.active.get(step.event.turn)
     view = workflow.views.get(active.agent) if active else None
     value = data.value
@@ -224,7 +211,7 @@ def hook_edits(workflow: Workflow, step: Step, data: ToolReturned) -> tuple[Edit
     return tuple(Edit(part, before[part], changes[part]) for part in _SENT if part in changes)
 
 
-#: What hooks may change of what is sent, in the order it takes effect.
+#: The parts of a prompt that hooks may change, in the order of their effect.
 _SENT: tuple[Literal["system", "messages", "last"], ...] = ("system", "messages", "last")
 
 

@@ -1,31 +1,17 @@
-"""What happened in a flow: attempts at steps, what they were shown, and where branches led."""
+"""Records of a flow: attempts at steps, their contexts, branches and forks."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, cast
 
-from weft.engine.events import (
-    Branched,
-    ContextFetched,
-    Event,
-    Forked,
-    Joined,
-    RequestAnswered,
-    RequestExpired,
-    RequestOpened,
-    TimerSet,
-    ToolReturned,
-    TurnFailed,
-    TurnStarted,
-    Values,
-    VariableSet,
-)
+from weft.engine import events as kinds
+from weft.engine.events import Event, Values
 from weft.engine.events.kinds import STEP_HOOKS
 from weft.engine.flow.failure import RETRY
 from weft.engine.flow.plan import ApprovalPlan, BranchPlan, StepPlan, nodes_of
 from weft.engine.state import State
 from weft.findings import Json
-from weft.inspect.steps import Step
+from weft.inspect.steps import Step, record_of
 from weft.inspect.variables import HIDDEN_VALUE, ValueSet, value_set
 from weft.runtime.workflow import Workflow
 from weft.spec.agents import estimate_tokens
@@ -37,7 +23,7 @@ StepKind: TypeAlias = Literal["step", "approval", "compensation"]
 
 @dataclass(frozen=True, slots=True)
 class HitRecord:
-    """A passage that was found: how well it fits, and where it comes from."""
+    """A retrieved passage: its relevance and its source."""
 
     score: float
     source: str | None
@@ -73,23 +59,23 @@ class AskedRecord:
 
 @dataclass(frozen=True, slots=True)
 class BranchRecord:
-    """Where a flow went on, and why: `why` as in the event."""
+    """Where a flow continued, and why; `why` as in the event."""
 
     seq: int
     at: int
     source: str
     target: str
     why: str
-    #: The path of a fork in which that was.
+    #: The path of the fork that contains it.
     path: str
-    #: Of a branch, the case; of a loop, how often it was gone through before.
+    #: Of a branch, the case; of a loop, the number of completed iterations.
     case: str = ""
     iterations: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ForkRecord:
-    """Paths side by side, and how each ended; None while they are not joined."""
+    """Parallel paths, and the result of each; None until they are joined."""
 
     seq: int
     at: int
@@ -115,14 +101,14 @@ def path_of(workflow: Workflow, name: str) -> str:
 
 
 def attempts_of(workflow: Workflow, name: str) -> int:
-    """Return how often a step is tried at most."""
+    """Return the largest number of attempts of a step."""
     plan = workflow.compiled.flow
     node = plan.nodes.get(name) if plan else None
     retry = node.step.retry if isinstance(node, StepPlan) else None
     return retry.attempts if retry is not None else 1
 
 
-def step_kind(workflow: Workflow, data: TurnStarted) -> StepKind:
+def _step_kind(workflow: Workflow, data: kinds.TurnStarted) -> StepKind:
     if data.undoes:
         return "compensation"
     plan = workflow.compiled.flow
@@ -130,8 +116,8 @@ def step_kind(workflow: Workflow, data: TurnStarted) -> StepKind:
     return "approval" if isinstance(node, ApprovalPlan) else "step"
 
 
-def case_of(workflow: Workflow, data: Branched) -> str:
-    """Return the value that led where a branch led; all of them where several lead there."""
+def case_of(workflow: Workflow, data: kinds.Branched) -> str:
+    """Return the value for which a branch chose its path; all values that lead to this path."""
     plan = workflow.compiled.flow
     node = plan.nodes.get(data.source) if plan else None
     if data.why != "case" or not isinstance(node, BranchPlan):
@@ -145,7 +131,7 @@ def _word(value: Json) -> str:
 
 @dataclass(slots=True)
 class StepTurn:
-    """One attempt at a step, a question for approval, or what undoes a step.
+    """One attempt at a step, a request for approval, or a compensation.
 
     It is filled while the events of the run are read.
     """
@@ -155,43 +141,43 @@ class StepTurn:
     #: The path of a fork that contains it; empty on the main line.
     path: str
     attempt: int
-    #: How many attempts there are at most.
+    #: The largest number of attempts.
     attempts: int
-    #: Of a compensation: the turn that it undoes.
+    #: Of a compensation: the turn it undoes.
     undoes: int
-    #: What it set; of an attempt that failed, nothing.
+    #: The fields it set; none for a failed attempt.
     sets: list[ValueSet] = field(default_factory=list[ValueSet])
     confidence: float | None = None
     segments: tuple[SegmentRecord, ...] = ()
     left_out: tuple[Values, ...] = ()
     asked: list[AskedRecord] = field(default_factory=list[AskedRecord])
-    #: Of a failure: attempt, type, message, stack, and a hash of what the step was given.
+    #: Of a failure: attempt, type, message, stack, and the hash of the input state.
     failure: Values | None = None
-    #: How long it waited then for the next attempt.
+    #: The delay before the next attempt.
     retry_seconds: float | None = None
 
     def add(self, workflow: Workflow, event: Event) -> None:
         """Record what happened in the attempt."""
         match event.data:
-            case ContextFetched(step=given) if given is not None:
+            case kinds.ContextFetched(step=given) if given is not None:
                 context = cast("Mapping[str, Any]", given.get("context") or {})
                 self.segments = tuple(map(_segment, context.get("segments", ())))
                 self.left_out = tuple(context.get("left_out", ()))
-            case ToolReturned(id=id_, value=value) if _is_step(id_):
+            case kinds.ToolReturned(id=id_, value=value) if is_step_call(id_):
                 self.confidence = cast("Mapping[str, Any]", value).get("confidence")
-            case VariableSet() as data:
+            case kinds.VariableSet() as data:
                 self.sets.append(value_set(workflow, event, data))
-            case TurnFailed(error=error, kind=kind, failure=failure):
+            case kinds.TurnFailed(error=error, kind=kind, failure=failure):
                 known: Values = {"step": self.step, "attempt": self.attempt}
                 self.failure = failure or {**known, "type": kind, "message": error}
                 self.sets.clear()
-            case RequestOpened(addressee=addressee, expires_at=until):
-                self.asked.append(AskedRecord(event.seq, event.at, addressee, until))
-            case RequestAnswered(value=value, user=user):
+            case kinds.RequestOpened():
+                self.asked.append(record_of(AskedRecord, event))
+            case kinds.RequestAnswered(value=value, user=user):
                 given = cast("Any", value)
                 decision = str(given.get("decision")) if isinstance(value, dict) else ""
                 self._close_request("answered", user, decision)
-            case RequestExpired():
+            case kinds.RequestExpired():
                 self._close_request("expired")
             case _:
                 pass
@@ -203,19 +189,15 @@ class StepTurn:
         self.asked[-1] = replace(last, outcome=outcome, user=user, decision=decision)
 
 
-def step_turn(workflow: Workflow, data: TurnStarted) -> StepTurn:
+def step_turn(workflow: Workflow, data: kinds.TurnStarted) -> StepTurn:
     """Return the record of an attempt that begins."""
-    return StepTurn(
-        step=data.step,
-        kind=step_kind(workflow, data),
-        path=path_of(workflow, data.step),
-        attempt=data.attempt,
-        attempts=attempts_of(workflow, data.step),
-        undoes=data.undoes,
-    )
+    kind, path = _step_kind(workflow, data), path_of(workflow, data.step)
+    attempts = attempts_of(workflow, data.step)
+    return StepTurn(data.step, kind, path, data.attempt, attempts, data.undoes)
 
 
-def _is_step(call: str) -> bool:
+def is_step_call(call: str) -> bool:
+    """Return whether a call is one of the code of a step."""
     return call.partition("-")[0] in STEP_HOOKS
 
 
@@ -237,7 +219,7 @@ def _segment(given: Mapping[str, Any]) -> SegmentRecord:
 
 @dataclass(slots=True)
 class FlowRun:
-    """A flow beside its steps; filled while the events of the run are read."""
+    """The events of a flow outside its steps; filled while the run is read."""
 
     branches: list[BranchRecord] = field(default_factory=list[BranchRecord])
     forks: list[ForkRecord] = field(default_factory=list[ForkRecord])
@@ -246,11 +228,19 @@ class FlowRun:
         """Record where the flow continues."""
         event = step.event
         match event.data:
-            case Branched() as data:
-                self.branches.append(_branch(workflow, step, data))
-            case Forked(name=name, members=members):
-                self.forks.append(ForkRecord(event.seq, event.at, name, tuple(members)))
-            case Joined(fork=fork, results=results):
+            case kinds.Branched(source=source, lane=key) as data:
+                lane = step.before.flow.lanes.get(key) if step.before.flow is not None else None
+                branch = record_of(
+                    BranchRecord,
+                    event,
+                    path=lane.path if lane is not None else "",
+                    case=case_of(workflow, data),
+                    iterations=lane.loops.get(source, 0) if lane is not None else 0,
+                )
+                self.branches.append(branch)
+            case kinds.Forked(members=members):
+                self.forks.append(record_of(ForkRecord, event, paths=tuple(members)))
+            case kinds.Joined(fork=fork, results=results):
                 self.forks = [
                     replace(record, joined=event.seq, results=results)
                     if record.seq == fork
@@ -261,49 +251,26 @@ class FlowRun:
                 pass
 
 
-def _branch(workflow: Workflow, step: Step, data: Branched) -> BranchRecord:
-    return BranchRecord(
-        seq=step.event.seq,
-        at=step.event.at,
-        source=data.source,
-        target=data.target,
-        why=data.why,
-        path=_lane_path(step.before, data.lane),
-        case=case_of(workflow, data),
-        iterations=_iterations(step.before, data),
-    )
-
-
-def _lane_path(state: State, key: str) -> str:
-    lane = state.flow.lanes.get(key) if state.flow is not None else None
-    return lane.path if lane is not None else ""
-
-
-def _iterations(state: State, data: Branched) -> int:
-    lane = state.flow.lanes.get(data.lane) if state.flow is not None else None
-    return lane.loops.get(data.source, 0) if lane is not None else 0
-
-
 def retry_delay(event: Event) -> tuple[int, float] | None:
-    """Return the turn whose attempt is made again by a timer, and in how many seconds."""
+    """Return the turn that a timer will retry, and the delay in seconds."""
     data = event.data
-    if not isinstance(data, TimerSet) or data.why != "flow" or not data.id.startswith(RETRY):
+    if not isinstance(data, kinds.TimerSet) or data.why != "flow" or not data.id.startswith(RETRY):
         return None
     return int(data.id.removeprefix(RETRY)), (data.at - event.at) / 1000
 
 
 def failed_turn(events: Iterable[Event], reason: str) -> int:
-    """Return the turn for which a flow has failed, as it said; 0 where it was for none."""
+    """Return the turn that made a flow fail; 0 if it was none."""
     failed = (
         event
         for event in events
-        if isinstance(event.data, TurnFailed) and event.data.error == reason
+        if isinstance(event.data, kinds.TurnFailed) and event.data.error == reason
     )
     return max((event.turn for event in failed), default=0)
 
 
 def shown_values(workflow: Workflow, state: State) -> dict[str, Json] | None:
-    """Return the state of a flow as a person may see it; None for any other run."""
+    """Return the state of a flow without secrets; None for any other run."""
     if workflow.compiled.flow is None:
         return None
     return {

@@ -1,24 +1,21 @@
-"""The handoffs of a run: to whom, and which rules were asked on the way."""
+"""The handoffs of a run, with the rules that were evaluated."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from weft.engine.conversation.routing import RoutingRule, nearest_rule
 from weft.engine.events import ConditionJudged, Event, HandedOff, Usage
-from weft.engine.events.codec import read_json, unfenced
-from weft.engine.variables.conditions import evaluate
-from weft.errors import ExpressionError
+from weft.engine.events.codec import parse_reply
 from weft.findings import Json
-from weft.inspect.steps import Step
+from weft.inspect.steps import record_of
 from weft.runtime.workflow import Workflow
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What was judged of the condition of a handoff. `verdict` says it in words.
+    """The judgement of a condition by a model or by similarity. `verdict` is its result in words.
 
-    Where descriptions were compared, `scores` says how near each of them is, by rule, and
+    Where descriptions were compared, `scores` has the similarity of each, by rule, and
     `comparison` the same in words.
     """
 
@@ -30,7 +27,7 @@ class Judgement:
     condition: str
     holds: bool
     verdict: str
-    #: Why it came to no verdict.
+    #: Why there is no verdict.
     error: str
     model: str
     answerer: str
@@ -40,7 +37,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleAsked:
+class EvaluatedRule:
     """A rule that was evaluated, in order, and its result.
 
     `verdict` is yes, no, always for a rule without a condition, or why there is no answer; with
@@ -64,7 +61,7 @@ class HandoffRecord:
     why: str
     rule: int | None
     condition: str | None
-    asked: tuple[RuleAsked, ...]
+    evaluated: tuple[EvaluatedRule, ...]
 
 
 def condition_of(workflow: Workflow, data: HandedOff) -> str | None:
@@ -81,19 +78,14 @@ def judgement_record(workflow: Workflow, event: Event, data: ConditionJudged) ->
     scores = {int(index): score for index, score in data.scores.items()}
     word = _verdict_word(data.rule, scores, holds=data.holds)
     reason = _reason(data.text)
-    return Judgement(
-        seq=event.seq,
-        at=event.at,
+    return record_of(
+        Judgement,
+        event,
         agent=event.actor.removeprefix("agent:"),
-        rule=data.rule,
         target=rule.target_agent if rule else "",
         condition=(rule.condition if rule else None) or "",
-        holds=data.holds,
-        verdict=data.fault or (f"{word}, because {reason}" if reason else word),
-        error=data.fault,
-        model=data.model,
-        answerer=data.answerer,
-        usage=data.usage,
+        verdict=data.error or (f"{word}, because {reason}" if reason else word),
+        error=data.error,
         scores=scores,
         comparison=", ".join(
             f"{handoffs[index].target_agent} {scores[index]:.2f}" for index in scores
@@ -107,9 +99,9 @@ def _verdict_word(rule: int, scores: Mapping[int, float], *, holds: bool) -> str
 
 
 def _reason(text: str) -> str:
-    """Return why a model judged so, as far as it says."""
+    """Return the model's reason, if it gave one."""
     try:
-        found = read_json(unfenced(text).encode())
+        found = parse_reply(text)
     except ValueError:
         return ""
     reason = cast("dict[str, Json]", found).get("reason") if isinstance(found, dict) else None
@@ -117,69 +109,37 @@ def _reason(text: str) -> str:
 
 
 def handoff_record(
-    workflow: Workflow, step: Step, data: HandedOff, judged: Iterable[Judgement] = ()
+    workflow: Workflow, event: Event, data: HandedOff, judged: Iterable[Judgement] = ()
 ) -> HandoffRecord:
-    """Return the record of a handoff, with the rules that were asked and what models judged."""
-    return HandoffRecord(
-        seq=step.event.seq,
-        at=step.event.at,
-        source=data.source,
-        target=data.target,
-        why=data.why,
-        rule=data.rule,
-        condition=condition_of(workflow, data),
-        asked=_rules_asked(
-            workflow,
-            step.before.variables,
-            data,
-            {judgement_record.rule: judgement_record for judgement_record in judged},
-        ),
-    )
+    """Return the record of a handoff, with the evaluated rules and the judgements."""
+    rules = tuple(_evaluated_rules(workflow, data, {each.rule: each for each in judged}))
+    condition = condition_of(workflow, data)
+    return record_of(HandoffRecord, event, condition=condition, evaluated=rules)
 
 
-def _rules_asked(
-    workflow: Workflow,
-    values: Mapping[str, Json],
-    data: HandedOff,
-    judged: Mapping[int, Judgement],
-) -> tuple[RuleAsked, ...]:
-    routing = workflow.compiled.routing
-    if data.why in ("joined", "chosen"):
-        return ()
-    before = routing.pre.get(data.source, ())
-    is_before = data.why == "reply_limit" or data.rule in {rule.index for rule in before}
-    asked: list[RuleAsked] = []
-    for rule in before if is_before else routing.post.get(data.source, ()):
-        asked.append(_verdict(workflow, values, rule, judged))
-        if rule.index == data.rule:
-            break
-    return tuple(asked)
+def _evaluated_rules(
+    workflow: Workflow, data: HandedOff, judged: Mapping[int, Judgement]
+) -> Iterator[EvaluatedRule]:
+    """Yield the evaluated rules, and the fallback if it decided."""
+    handoffs = workflow.spec.handoffs
+    verdicts = {
+        int(rule): _verdict(int(rule), judged, holds=holds)
+        for rule, holds in data.evaluated.items()
+    }
+    if data.why == "fallback" and data.rule is not None:
+        verdicts[data.rule] = "always"
+    for rule, verdict in verdicts.items():
+        if rule < len(handoffs):  # Another version of the package may have fewer.
+            yield EvaluatedRule(
+                rule, handoffs[rule].target_agent, handoffs[rule].condition, verdict
+            )
 
 
-def _verdict(
-    workflow: Workflow,
-    values: Mapping[str, Json],
-    rule: RoutingRule,
-    judged: Mapping[int, Judgement],
-) -> RuleAsked:
-    verdict = "always"
-    if rule.judged:
-        verdict = _judged_verdict(workflow, rule.index, judged)
-    elif rule.condition is not None:
-        try:
-            verdict = "yes" if evaluate(rule.condition, values) else "no"
-        except ExpressionError as error:
-            verdict = str(error)
-    text = workflow.spec.handoffs[rule.index].condition
-    return RuleAsked(rule.index, rule.target, text, verdict)
-
-
-def _judged_verdict(workflow: Workflow, rule: int, judged: Mapping[int, Judgement]) -> str:
-    """Return the verdict of a rule, judged alone or compared with others."""
+def _verdict(rule: int, judged: Mapping[int, Judgement], *, holds: bool) -> str:
+    """Return the verdict of a rule; a rule in words was judged by a model or compared."""
     if rule in judged:
         return judged[rule].verdict
     for judgement_record in judged.values():
         if rule in judgement_record.scores:
-            nearest = nearest_rule(workflow.compiled.routing, judgement_record.scores)
-            return _verdict_word(rule, judgement_record.scores, holds=rule == nearest)
-    return "not judged"
+            return _verdict_word(rule, judgement_record.scores, holds=holds)
+    return "yes" if holds else "no"

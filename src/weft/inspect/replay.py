@@ -1,4 +1,4 @@
-"""Replay: whether a run, taken again from its journal, would be decided as it was."""
+"""Replay: whether the engine makes the same decisions again from the journal of a run."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,33 +37,35 @@ from weft.runtime.runs.decision import (
 )
 from weft.runtime.workflow import Workflow
 
-#: How many differences are looked for: later ones mostly follow from the first.
+#: The most differences to report: later ones mostly follow from the first.
 MOST_MISMATCHES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A place where the journal and what would happen now differ."""
+    """A difference between the journal and the replay."""
 
     seq: int
     what: str
-    #: What would happen now, and what the journal says; None for nothing.
+    #: What the replay gives, and what the journal has; None for nothing.
     expected: Any
     found: Any
 
 
 def check_replay(workflow: Workflow, run: str, events: Sequence[Event]) -> list[Mismatch]:
-    """Take a run again from its journal, and return where it would go another way now.
+    """Replay a run from its journal, and return the differences.
 
     Folding must give the same state every time; what the engine recorded must be what it would
     record now, in the same order; and every agent must be sent the same bytes.
     """
     stranger = next((event for event in events if _is_stranger(workflow, event)), None)
     if stranger is not None:
-        what = "the agent whose turn it is is not in this version of the package"
+        what = "the agent of this turn is not in this version of the package"
         return [Mismatch(stranger.seq, what, None, _describe(stranger))]
     found = list(islice(_mismatches(workflow, run, events), MOST_MISMATCHES))
-    return found or list(_unstable(workflow, run, events))
+    if not found and fold(workflow.compiled, run, events) != fold(workflow.compiled, run, events):
+        found = [Mismatch(len(events), "folding the journal twice gives two states", None, None)]
+    return found
 
 
 def _is_stranger(workflow: Workflow, event: Event) -> bool:
@@ -73,17 +75,12 @@ def _is_stranger(workflow: Workflow, event: Event) -> bool:
     if plan is not None:
         return event.data.step not in plan.nodes
     rules = workflow.compiled.agents.get(event.data.agent)
-    # A function that merges what a group says is shown nothing.
+    # A merge function of a group has no context.
     return rules is None or (rules.function is None and event.data.agent not in workflow.views)
 
 
-def _unstable(workflow: Workflow, run: str, events: Sequence[Event]) -> Iterator[Mismatch]:
-    if fold(workflow.compiled, run, events) != fold(workflow.compiled, run, events):
-        yield Mismatch(len(events), "folding the journal twice gives two states", None, None)
-
-
 def _mismatches(workflow: Workflow, run: str, events: Sequence[Event]) -> Iterator[Mismatch]:
-    #: What must come next, the first of it last.
+    #: The expected next events, in reverse order.
     due: list[FollowUp] = []
     for number, step in enumerate(steps(workflow.compiled, run, events), start=1):
         event = step.event
@@ -91,7 +88,7 @@ def _mismatches(workflow: Workflow, run: str, events: Sequence[Event]) -> Iterat
             yield Mismatch(number, "an event is missing", number, event.seq)
             return
         if isinstance(event.data, RunForked):
-            # What was under way when the events were copied is begun anew.
+            # Work in progress is started again in the fork.
             due.clear()
         else:
             expected = _expected_event(workflow, step, due.pop()) if due else _own(workflow, step)
@@ -101,16 +98,13 @@ def _mismatches(workflow: Workflow, run: str, events: Sequence[Event]) -> Iterat
                 return  # from here on recorded and expected events are not aligned
         due += follow_ups(step.commands, event.seq, event.turn, [])[::-1]
         if isinstance(event.data, RunEnded):
-            due.clear()  # Nothing follows any more.
+            due.clear()  # No event follows.
     if due:
         what = "the journal ends before everything is recorded that follows from it"
         last = due[-1]
-        told = _describe(last) if isinstance(last, NewEvent) else {"kind": _kind(last)}
-        yield Mismatch(len(events) + 1, what, told, None)
-
-
-def _kind(due: PendingAssembly | PendingStart) -> str:
-    return "ContextAssembled" if isinstance(due, PendingAssembly) else "TurnStarted"
+        kind = "ContextAssembled" if isinstance(last, PendingAssembly) else "TurnStarted"
+        expected = _describe(last) if isinstance(last, NewEvent) else {"kind": kind}
+        yield Mismatch(len(events) + 1, what, expected, None)
 
 
 def _expected_event(workflow: Workflow, step: Step, due: FollowUp) -> NewEvent:
@@ -122,7 +116,7 @@ def _expected_event(workflow: Workflow, step: Step, due: FollowUp) -> NewEvent:
 
 
 def _own(workflow: Workflow, step: Step) -> NewEvent | None:
-    """Return what the engine does of itself: it takes a turn up where that was interrupted."""
+    """Return the event that the engine adds itself when it resumes an interrupted turn."""
     event = step.event
     for command in pending(workflow.compiled, step.before):
         if isinstance(command, Start) and isinstance(event.data, TurnStarted):
@@ -152,31 +146,31 @@ def _difference(expected: NewEvent | None, event: Event) -> Iterator[Mismatch]:
         return
     if expected == (event.actor, event.data, event.cause, event.turn):
         return
-    # A journal that was stored gives lists where the engine has tuples: what counts is the JSON.
-    told, found = _describe(expected), _describe(event)
-    if told == found:
+    # Compared as JSON: a stored journal has lists where the engine has tuples.
+    wanted, found = _describe(expected), _describe(event)
+    if wanted == found:
         return
     if isinstance(event.data, ContextAssembled) and isinstance(expected.data, ContextAssembled):
         what = f"{event.data.agent} would be sent something else"
     else:
         what = "something else would follow"
-    yield Mismatch(event.seq, what, told, found)
+    yield Mismatch(event.seq, what, wanted, found)
 
 
 def _refused_answers(workflow: Workflow, step: Step) -> Iterator[Mismatch]:
-    """Yield a value that would not be written any more. What if: an edit asks no transition."""
+    """Yield a value that would be refused now. Edits of a fork ignore transitions."""
     data = step.event.data
     if isinstance(data, VariableSet) and data.writer != EDIT:
         error = value_error(
             workflow.compiled, step.before.values_of(step.event.turn), data.name, data.value
         )
         if error:
-            told = _describe(step.event)
-            yield Mismatch(step.event.seq, f"this would be refused: {error}", None, told)
+            recorded = _describe(step.event)
+            yield Mismatch(step.event.seq, f"this would be refused: {error}", None, recorded)
 
 
 def _describe(entry: NewEvent | Event) -> dict[str, Any]:
-    """Return what is compared, as JSON: of a context the hash of what is sent, not its sizes."""
+    """Return the compared part of an event as JSON; for a context the hash of the prompt."""
     data: EventData = entry.data
     fields: dict[str, Any] = from_json(encode(data))
     fields.pop("manifest", None)

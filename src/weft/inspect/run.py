@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from weft.engine.events import ConditionJudged, Event, HandedOff, RunForked, Spent, TurnStarted
+from weft.engine.events import ConditionJudged, Event, HandedOff, RunForked, TurnStarted
 from weft.engine.reduce import fold
-from weft.engine.state import Ending, Request, State
+from weft.engine.state import Ending, Request, Spent, State
 from weft.inspect.board import BoardRun, add_board_event, board_run, board_turn
 from weft.inspect.calls import DocumentRecord, FetchRecord, ToolUse
 from weft.inspect.flow import FlowRun, retry_delay, step_turn
 from weft.inspect.handoffs import HandoffRecord, Judgement, handoff_record, judgement_record
 from weft.inspect.steps import Step, steps, until_end, waited_seconds
-from weft.inspect.turn_notes import NOTES, Page, TurnRecord
+from weft.inspect.turn_notes import Page, TurnRecord
 from weft.inspect.variables import VariableRecord, variable_records
 from weft.runtime.workflow import Workflow, declared, in_run
 from weft.spec.agents import ModelSettings
@@ -34,13 +34,13 @@ def _read_pages(
         event = step.event
         if flow is not None:
             flow.add(workflow, step)
-        # The next agent is decided between turns and belongs to the turn before.
+        # The decision about the next agent belongs to the turn before it.
         last = pages[event.turn if event.turn in pages and event.turn else next(reversed(pages))]
         match event.data:
             case TurnStarted() as data:
                 pages[event.turn] = _begin_turn(workflow, step, data)
             case HandedOff():
-                record = handoff_record(workflow, step, event.data, last.record.judged)
+                record = handoff_record(workflow, event, event.data, last.record.judged)
                 last.record.handoffs.append(record)
             case ConditionJudged():
                 last.record.judged.append(judgement_record(workflow, event, event.data))
@@ -68,9 +68,7 @@ def _begin_turn(workflow: Workflow, step: Step, data: TurnStarted) -> Page:
 
 
 def _add_event(page: Page, step: Step, cause: Page | None) -> None:
-    note = NOTES.get(type(step.event.data))
-    if note is not None:
-        note(page, step, step.event.data)
+    page.add(step)
     if page.record.step is not None:
         page.record.step.add(page.workflow, step.event)
     if page.board is not None:
@@ -78,14 +76,14 @@ def _add_event(page: Page, step: Step, cause: Page | None) -> None:
 
 
 def _settings(workflow: Workflow, run: str, page: Page, forked: int) -> ModelSettings | None:
-    """Return what the model of a turn was asked with; in one that was copied, another run's."""
+    """Return the model settings of a turn; for a copied turn those of the original run."""
     settings = workflow.settings.get(page.record.agent)
     last = max((call.seq for call in page.record.calls), default=page.record.seq)
     return settings if last < forked else in_run(settings, page.app, workflow.name, run)
 
 
 def _add_retries(pages: Mapping[int, Page], events: Sequence[Event]) -> None:
-    """Add to each attempt of a step how long it waited for the next."""
+    """Add to each attempt of a step the delay before the next one."""
     for turn, delay in filter(None, map(retry_delay, events)):
         step = pages[turn].record.step
         if step is not None:
@@ -94,15 +92,15 @@ def _add_retries(pages: Mapping[int, Page], events: Sequence[Event]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What the models of a run took. A sum is None unless every part of it is known."""
+    """The usage of models in a run. A sum is None unless every part of it is known."""
 
     calls: int
     input_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None
-    #: How many calls have no known price, and how many have no token count.
-    unpriced: int
-    uncounted: int
+    #: The number of calls without a known price, and without a token count.
+    unpriced_calls: int
+    unmetered_calls: int
     #: The tokens and the cost in words.
     tokens: str
     cost: str
@@ -110,12 +108,12 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class RunInspection:
-    """A run as a whole. It holds only what JSON can hold."""
+    """The inspection of a whole run, as JSON values."""
 
     run: str
     workflow: str
     digest: str
-    #: Whether the workflow it is looked at with is another version than the one it ran with.
+    #: Whether it is inspected with another version of the workflow than it ran with.
     other_package: bool
     app: str
     user: str
@@ -132,19 +130,19 @@ class RunInspection:
     opening: tuple[HandoffRecord, ...]
     turns: tuple[TurnRecord, ...]
     requests: tuple[Request, ...]
-    #: What was read from outside before the first turn; what was called then and at the end.
+    #: Values read before the first turn; functions called before it and at the end.
     fetched: tuple[FetchRecord, ...]
     points: tuple[ToolUse, ...]
-    #: What was judged before the first turn.
+    #: The judgements before the first turn.
     judged: tuple[Judgement, ...]
     documents: tuple[DocumentRecord, ...]
-    #: How it is going to end, while something is still to be done before.
+    #: The outcome of a run that is ending but still has work to do.
     ending: Ending | None
-    #: How long it has waited for people to answer.
+    #: The time it waited for answers of people.
     waited_seconds: float
-    #: What happened on a board beside its turns.
+    #: The events of a board outside its turns.
     board: BoardRun | None = None
-    #: Where a flow went beside its steps: branches, loops, paths side by side.
+    #: The branches, loops and forks of a flow.
     flow: FlowRun | None = None
 
 
@@ -185,7 +183,7 @@ def inspect_run(workflow: Workflow, run: str, events: Sequence[Event]) -> RunIns
 
 
 def is_other_package(workflow: Workflow, state: State) -> bool:
-    """Tell whether a run belongs to another version of the package."""
+    """Return whether a run belongs to another version of the package."""
     return state.digest != workflow.digest
 
 
@@ -193,11 +191,11 @@ def spending(spent: Spent) -> Spending:
     """Return the cost of model calls; an unknown amount is never counted as zero."""
     return Spending(
         calls=spent.calls,
-        input_tokens=None if spent.uncounted else spent.input_tokens,
-        output_tokens=None if spent.uncounted else spent.output_tokens,
-        cost_usd=None if spent.unpriced else spent.cost_usd,
-        unpriced=spent.unpriced,
-        uncounted=spent.uncounted,
+        input_tokens=None if spent.unmetered_calls else spent.input_tokens,
+        output_tokens=None if spent.unmetered_calls else spent.output_tokens,
+        cost_usd=None if spent.unpriced_calls else spent.cost_usd,
+        unpriced_calls=spent.unpriced_calls,
+        unmetered_calls=spent.unmetered_calls,
         tokens=_tokens(spent),
         cost=_cost(spent),
     )
@@ -206,20 +204,22 @@ def spending(spent: Spent) -> Spending:
 def _tokens(spent: Spent) -> str:
     unit = "token" if spent.input_tokens == 1 else "tokens"
     known = f"{spent.input_tokens} {unit} in, {spent.output_tokens} out"
-    if spent.uncounted == 0 and not (spent.input_tokens or spent.output_tokens):
+    if spent.unmetered_calls == 0 and not (spent.input_tokens or spent.output_tokens):
         return "no tokens billed"  # The sample, a script or a person answered.
-    if spent.uncounted == 0:
+    if spent.unmetered_calls == 0:
         return known
     # One side of a call may be counted while the other is not.
-    if spent.uncounted == spent.calls and not (spent.input_tokens or spent.output_tokens):
+    if spent.unmetered_calls == spent.calls and not (spent.input_tokens or spent.output_tokens):
         return "tokens unknown"
-    return f"at least {known} ({spent.uncounted} of {spent.calls} calls not counted)"
+    return f"at least {known} ({spent.unmetered_calls} of {spent.calls} calls not counted)"
 
 
 def _cost(spent: Spent) -> str:
     known = f"${spent.cost_usd:.4f}"
-    if spent.unpriced == 0:
+    if spent.unpriced_calls == 0:
         return known
-    if spent.unpriced == spent.calls:
+    if spent.unpriced_calls == spent.calls:
         return "unknown"
-    return f"at least {known}: the price of {spent.unpriced} of {spent.calls} calls is unknown"
+    return (
+        f"at least {known}: the price of {spent.unpriced_calls} of {spent.calls} calls is unknown"
+    )

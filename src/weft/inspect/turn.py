@@ -1,6 +1,6 @@
 """One turn in detail: what the agent saw at every call, what it did, and a comparison of two."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from itertools import islice
@@ -10,7 +10,7 @@ from weft.context.prompt import assemble
 from weft.context.segment import LeftOut, Segment, shown
 from weft.engine.events import ContextAssembled, Event, TurnStarted, VariableSet
 from weft.engine.state import State
-from weft.errors import UsageError
+from weft.errors import NotFoundError
 from weft.inspect.run import is_other_package, turn_records
 from weft.inspect.steps import Step, steps, until_end
 from weft.inspect.turn_notes import TurnRecord
@@ -21,28 +21,28 @@ from weft.runtime.workflow import Workflow
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What an agent was sent at one call, put together again from the journal."""
+    """The prompt of one call, assembled again from the journal."""
 
     call: int
     seq: int
     slices: tuple[Segment, ...]
     tokens: int
-    #: What was left out then, as the journal says.
+    #: What was left out, as in the journal.
     left_out: tuple[LeftOut, ...]
-    #: Hash of what would be sent now, and of what was sent.
+    #: The hashes of the prompt now and of the recorded one.
     digest: str
     recorded: str
     same: bool
     #: Why they differ; empty if they do not.
     note: str
-    #: What was really sent, and the hooks that have changed it after it was put together.
+    #: The messages after hooks, and the hooks that changed them.
     messages: tuple[ChatMessage, ...] = ()
     edited: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TurnInspection:
-    """A turn with everything its agent saw. It holds only what JSON can hold."""
+    """A turn with everything its agent saw, as JSON values."""
 
     run: str
     record: TurnRecord
@@ -68,7 +68,7 @@ def inspect_turn(
             case TurnStarted() if event.seq == record.seq:
                 values = _values(workflow, step.after, turn)
             case VariableSet(writer="edit") if event.seq > record.seq:
-                # What a fork edits belongs to what its first turn begins with.
+                # Edits of a fork belong to the initial values of its first turn.
                 values = _values(workflow, step.after, turn)
             case ContextAssembled() if event.turn == turn:
                 prompts.append(_prompt(workflow, step, event.data))
@@ -84,7 +84,7 @@ def _record(workflow: Workflow, run: str, events: Sequence[Event], turn: int) ->
     for record in records:
         if record.number == turn:
             return record
-    raise UsageError(
+    raise NotFoundError(
         f"run {run} has no turn {turn}",
         hint=f"its turns are 1 to {len(records)}" if records else "no agent has taken a turn in it",
     )
@@ -126,7 +126,7 @@ def _values(workflow: Workflow, state: State, turn: int) -> dict[str, str]:
     }
 
 
-#: Stands for all that was sent where hooks have changed it.
+#: The kind of the whole prompt where hooks have changed it.
 _EDITED: Final = ("sent", "after hooks")
 
 
@@ -157,7 +157,7 @@ class TurnComparison:
     after: str
     slices: tuple[SliceChange, ...]
     values: tuple[ValueChange, ...]
-    #: Left out of the second and not of the first, and the other way round.
+    #: Left out of the second but not of the first, and vice versa.
     newly_left_out: tuple[LeftOut, ...]
     no_longer_left_out: tuple[LeftOut, ...]
 
@@ -191,27 +191,18 @@ def _name(turn: TurnInspection) -> str:
 
 
 def _texts(prompt: Prompt | None) -> dict[tuple[str, str], list[str]]:
-    """Return the lines of a prompt by where they are from; a conversation is one text."""
+    """Return the lines of a prompt by origin; a conversation is one text."""
     texts: dict[tuple[str, str], list[str]] = {}
     for part in prompt.slices if prompt else ():
-        texts.setdefault(_place(part), []).extend(_lines(part))
+        if part.kind in ("history", "turn"):
+            spoken = (f"{part.role}: {line}" for line in part.text.splitlines())
+            texts.setdefault((part.kind, ""), []).extend(spoken)
+        else:
+            texts.setdefault((part.kind, part.origin), []).extend(part.text.splitlines())
     for message in prompt.messages if prompt and prompt.edited else ():
         lines = (f"{message['role']}: {line}" for line in (message["content"] or "").splitlines())
         texts.setdefault(_EDITED, []).extend(lines)
     return texts
-
-
-def _place(part: Segment) -> tuple[str, str]:
-    return (part.kind, "") if _is_spoken(part) else (part.kind, part.origin)
-
-
-def _lines(part: Segment) -> Iterable[str]:
-    lines = part.text.splitlines()
-    return (f"{part.role}: {line}" for line in lines) if _is_spoken(part) else lines
-
-
-def _is_spoken(part: Segment) -> bool:
-    return part.kind in ("history", "turn")
 
 
 def _slices(

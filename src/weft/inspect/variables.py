@@ -9,6 +9,7 @@ from weft.engine.events import KIND_NAMES, Event, RunStarted, VariableRefused, V
 from weft.engine.state import State
 from weft.engine.variables.conditions import same
 from weft.findings import Json
+from weft.inspect.steps import record_of
 from weft.runtime.workflow import Workflow
 from weft.spec.types import print_type
 from weft.spec.variables import EnvironmentSource, StaticSource
@@ -17,13 +18,13 @@ from weft.spec.variables import EnvironmentSource, StaticSource
 HIDDEN_VALUE: Final = "(secret)"
 NOT_SET: Final = "(not set)"
 
-#: Type and source of a variable that the package does not declare, or does not any more.
+#: Type and source of a variable that the package does not declare (any more).
 UNDECLARED: Final = "not declared"
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One link of the chain from something that happened back to what came from outside."""
+    """One event of the chain from an event back to its external cause."""
 
     seq: int
     kind: str
@@ -32,9 +33,9 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class ValueSet:
-    """A value that a variable was given.
+    """A value that a variable was set to.
 
-    Of what it begins with, `writer` is `start` (given with the run), `environment NAME`, `default`,
+    For an initial value, `writer` is `start` (given with the run), `environment NAME`, `default`,
     or `package` for a constant.
     """
 
@@ -50,7 +51,7 @@ class ValueSet:
 
 @dataclass(frozen=True, slots=True)
 class ValueRefused:
-    """A value that a variable was not given."""
+    """A value that was refused."""
 
     seq: int
     at: int
@@ -61,7 +62,7 @@ class ValueRefused:
 
 @dataclass(frozen=True, slots=True)
 class VariableRecord:
-    """A variable of a run. The values of a secret one are None, here and in its history."""
+    """A variable of a run. The values of a secret are None, here and in its history."""
 
     name: str
     type: str
@@ -69,11 +70,11 @@ class VariableRecord:
     secret: bool
     value: Json
     shown: str
-    #: From the event that set it back to the one from outside; empty if nothing has set it.
+    #: The chain from the event that set it back to its external cause; empty if never set.
     causes: tuple[Cause, ...]
     history: tuple[ValueSet, ...]
     refused: tuple[ValueRefused, ...]
-    #: What a computed variable is computed from.
+    #: The inputs of a computed variable.
     inputs: tuple[str, ...] = ()
 
 
@@ -88,9 +89,8 @@ def variable_records(
         match event.data:
             case VariableSet(name=name):
                 values.setdefault(name, []).append(value_set(workflow, event, event.data))
-            case VariableRefused(name=name, writer=writer, fault=error):
-                said = ValueRefused(event.seq, event.at, event.actor, writer, error)
-                refused.setdefault(name, []).append(said)
+            case VariableRefused(name=name, error=error):
+                refused.setdefault(name, []).append(record_of(ValueRefused, event, error=error))
             case RunStarted() as begun:
                 for first in _first_values(workflow, begun):
                     actor = event.actor if first.writer == "start" else first.writer
@@ -107,16 +107,9 @@ def variable_records(
 def value_set(workflow: Workflow, event: Event, data: VariableSet) -> ValueSet:
     """Return the record of a value that an event set."""
     secret = is_secret(workflow, data.name)
-    return ValueSet(
-        name=data.name,
-        value=None if secret else data.value,
-        shown=HIDDEN_VALUE if secret else shown(data.value),
-        seq=event.seq,
-        at=event.at,
-        actor=event.actor,
-        writer=data.writer,
-        cause=event.cause,
-    )
+    text = HIDDEN_VALUE if secret else shown(data.value)
+    value = None if secret else data.value
+    return record_of(ValueSet, event._replace(data=data), value=value, shown=text)
 
 
 def is_secret(workflow: Workflow, name: str) -> bool:
@@ -126,7 +119,7 @@ def is_secret(workflow: Workflow, name: str) -> bool:
 
 
 def causes(events: Sequence[Event], seq: int) -> tuple[Cause, ...]:
-    """Return what led to an event: from the event itself back to the one that came from outside.
+    """Return the causes of an event: from the event itself back to the external one.
 
     `events` are all of a run from its first one on.
     """
@@ -134,7 +127,7 @@ def causes(events: Sequence[Event], seq: int) -> tuple[Cause, ...]:
     while 0 < seq <= len(events):
         event = events[seq - 1]
         chain.append(Cause(event.seq, KIND_NAMES[type(event.data)], event.actor))
-        # A cause is older than what it causes; anything else would lead round for ever.
+        # A cause is older than its effect; anything else could be an endless loop.
         seq = event.cause if event.cause < seq else 0
     return tuple(chain)
 
@@ -164,13 +157,13 @@ def _record(
     refused: Sequence[ValueRefused],
 ) -> VariableRecord:
     variable = workflow.spec.variables.get(name)
-    # Of a group only what counts; what was set last may be what another member has set.
+    # For a group only the merged value counts; the last event may be another member's.
     set_by = state.set_by.get(name, 0)
     last = next(
         (value for value in history if value.seq == set_by), history[0] if history else None
     )
     secret = is_secret(workflow, name)
-    # Not that of the last event: members of a group may have added to it side by side.
+    # Not the value of the last event: parallel members may have added to it.
     value = None if secret else state.variables.get(name)
     return VariableRecord(
         name=name,

@@ -1,4 +1,4 @@
-"""Retrieval: collections of passages, and what searches them.
+"""Retrieval: collections of passages, and adapters that search them.
 
 class ResearchLibrary(Collection): ...
 

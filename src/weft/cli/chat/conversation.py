@@ -6,7 +6,6 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, cast
 
-from weft.app.folders import LOCAL
 from weft.cli.chat.form import ask_form, shown_payload
 from weft.cli.chat.person import (
     Inspecting,
@@ -18,9 +17,10 @@ from weft.cli.chat.person import (
     stdin_is_terminal,
 )
 from weft.cli.chat.terminal_view import JsonLines, RunView, TerminalView
-from weft.cli.hosting import JournalLocation, how_to_resume, is_asked_of
+from weft.cli.hosting import JournalLocation, how_to_resume, is_asked_of, is_stopped
 from weft.cli.pages.flow import fields_of
 from weft.cli.pages.runs import answer_command
+from weft.cli.scope import command_scope
 from weft.cli.streams import Streams, clean, clean_lines
 from weft.engine.events import Event
 from weft.engine.flow.plan import APPROVAL
@@ -28,8 +28,8 @@ from weft.engine.reduce import reduce
 from weft.engine.rows import RequestRow, RunRow, request_row
 from weft.engine.state import State
 from weft.errors import UsageError
+from weft.ports.live import Delta
 from weft.runtime.host import Host
-from weft.runtime.runs.live_stream import Delta
 from weft.runtime.signals import Answer, Signal, Stop
 from weft.runtime.workflow import Workflow
 
@@ -61,7 +61,7 @@ class Subscription:
         return item
 
     async def arrives_within(self, seconds: float) -> bool:
-        """Tell whether an item arrives in time; it stays for the next call of `item`."""
+        """Return whether an item arrives in time; it stays for the next call of `item`."""
         return bool((await asyncio.wait({self._next}, timeout=seconds))[0])
 
     async def close(self) -> None:
@@ -77,7 +77,7 @@ class Subscription:
 @asynccontextmanager
 async def subscribed(host: Host, run: str, *, after: int = 0) -> AsyncGenerator[Subscription]:
     """Follow a run; no event after the call is missed."""
-    events = cast("_Events", host.events(run, scope=LOCAL, after=after, follow=True))
+    events = cast("_Events", host.events(run, scope=command_scope(), after=after, follow=True))
     async with aclosing(events):
         news = Subscription(events)
         try:
@@ -151,7 +151,7 @@ class AtTerminal:
             tell(f"  {line}")
         form = self.workflow.forms.get(request.tool or "")
         if form is None:
-            return await ask_form(None, self._field, tell, _accept, _accept_field)
+            return await ask_form(None, self._field, tell, lambda _: None, lambda _name, _: None)
         error, field_error = form.answer_error, form.field_error
         return await ask_form(form.answer_schema, self._field, tell, error, field_error)
 
@@ -212,8 +212,8 @@ async def converse(
 
     A run of another process, or one that asks others, is only waited for at a terminal.
     """
-    workflow = await host.workflow(session.run, scope=LOCAL)
-    state = await host.state(session.run, scope=LOCAL, at=session.printed)
+    workflow = await host.workflow(session.run, scope=command_scope())
+    state = await host.state(session.run, scope=command_scope(), at=session.printed)
     known: set[str] = set()
     while True:
         row, state = await _until_idle(host, session, news, view, answering, workflow, state)
@@ -222,13 +222,13 @@ async def converse(
         open_ = [request_row(state, request) for request in state.requests.values()]
         if not open_:  # A board is idle.
             return row
-        asked = next((request for request in open_ if is_asked_of(request, LOCAL)), None)
+        asked = next((request for request in open_ if is_asked_of(request, command_scope())), None)
         if asked is None:
             _tell_who_is_asked(session, row, [one for one in open_ if one.id not in known])
             known.update(request.id for request in open_)
             item = await _item(news, view, answering) if stdin_is_terminal() else None
             if item is None:
-                return await host.run(session.run, scope=LOCAL)
+                return await host.run(session.run, scope=command_scope())
             session.ours = False  # The process of the one who answers works on it.
             state = _show(session, view, workflow, state, item)
             continue
@@ -255,11 +255,13 @@ async def _until_idle(
     listener: AtTerminal | None = None
     while True:
         if state.status != "running":
-            row = await host.run(session.run, scope=LOCAL)
-            if row.status != "running" and row.seq <= session.printed and not _is_timed(state):
+            row = await host.run(session.run, scope=command_scope())
+            # A timer repeats a step of a flow.
+            is_timed = state.flow is not None and state.timers and not state.requests
+            if row.status != "running" and row.seq <= session.printed and not is_timed:
                 return row, state
         if not session.ours and listener is None and not await news.arrives_within(PATIENCE):
-            row = await host.run(session.run, scope=LOCAL)
+            row = await host.run(session.run, scope=command_scope())
             session.streams.problem(not_moving(row, session.location))
             if answering is None or not stdin_is_terminal():
                 break
@@ -268,12 +270,7 @@ async def _until_idle(
         if item is None:
             break
         state = _show(session, view, workflow, state, item)
-    return await host.run(session.run, scope=LOCAL), state
-
-
-def _is_timed(state: State) -> bool:
-    """Tell whether a timer continues a flow: it repeats a step then."""
-    return state.flow is not None and bool(state.timers) and not state.requests
+    return await host.run(session.run, scope=command_scope()), state
 
 
 def _show(
@@ -322,14 +319,17 @@ async def _item(
 
 
 def not_moving(row: RunRow, location: JournalLocation) -> str:
-    """Return that a run does not move, and what to do about it."""
-    return f"run {row.run} is not moving: {how_to_resume(row, location)}"
+    """Return that a run does not move, and whether its worker is alive or what to do about it."""
+    if is_stopped(row):
+        return f"run {row.run} is not moving: {how_to_resume(row, location)}"
+    alive = f"; worker {row.owner} is alive" if row.owner else ""
+    return f"no event of run {row.run} for {PATIENCE:g} s{alive}"
 
 
 async def _deliver(host: Host, session: Session, signal: Signal) -> None:
     """Deliver an answer; a late one is rejected, and the run continues."""
     try:
-        await host.deliver(session.run, signal, scope=LOCAL)
+        await host.deliver(session.run, signal, scope=command_scope())
         session.ours = True
     except UsageError as error:
         session.streams.problem(clean(f"rejected: {error}"))
@@ -342,11 +342,3 @@ def view_for(
     if session.streams.settings.json:
         return JsonLines(session.streams, workflow, session.run)
     return TerminalView(session.streams, workflow, model=model or "", echo=echo)
-
-
-def _accept(_value: object) -> str | None:
-    return None
-
-
-def _accept_field(_name: str, _value: object) -> str | None:
-    return None

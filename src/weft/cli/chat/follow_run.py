@@ -1,15 +1,14 @@
 """Following a run that this process works on, whichever command started or resumed it."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 from pydantic_core import to_jsonable_python
 
-from weft.app.folders import LOCAL
 from weft.cli.chat.conversation import (
     AtTerminal,
     Session,
@@ -24,9 +23,10 @@ from weft.cli.failure import CommandFailed, Exit, failure_of
 from weft.cli.hosting import hosted
 from weft.cli.pages.board import pending_text
 from weft.cli.pages.inspect import run_page
-from weft.cli.pages.runs import RunOutcome, RunStatus
-from weft.cli.results import Hidden, Result, document
-from weft.cli.streams import Streams, clean
+from weft.cli.pages.runs import RunStatus, outcome_result
+from weft.cli.results import Result, document
+from weft.cli.scope import command_scope
+from weft.cli.streams import clean
 from weft.engine.events import Event
 from weft.errors import WeftError
 from weft.findings import Json
@@ -49,7 +49,7 @@ async def interactive_host(session: Session, person: Person, seed: int) -> Async
         match await run_command(text, session.streams, partial(print_run, host, session)):
             case "stop":
                 # This stops the very call that is being answered here.
-                await host.deliver(session.run, Stop(), scope=LOCAL)
+                await host.deliver(session.run, Stop(), scope=command_scope())
                 await asyncio.Event().wait()
             case "quit":
                 await person.leave()
@@ -65,7 +65,7 @@ async def interactive_host(session: Session, person: Person, seed: int) -> Async
     async def answered(_request: ModelRequest) -> None:
         nonlocal replied
         # Not `session.printed`, which may be behind: another event would pass for the answer.
-        replied = (await host.run(session.run, scope=LOCAL)).seq
+        replied = (await host.run(session.run, scope=command_scope())).seq
 
     model = HumanModel(person.line, session.streams, command, ready, answered)
 
@@ -75,7 +75,7 @@ async def interactive_host(session: Session, person: Person, seed: int) -> Async
 
 async def print_run(host: Host, session: Session) -> None:
     """Print the inspection of the run."""
-    workflow = await host.workflow(session.run, scope=LOCAL)
+    workflow = await host.workflow(session.run, scope=command_scope())
     inspection = inspect_run(workflow, session.run, await recorded_events(host, session.run))
     if session.streams.settings.json:
         data = {"inspection": to_jsonable_python(inspection)}
@@ -86,20 +86,20 @@ async def print_run(host: Host, session: Session) -> None:
 
 async def recorded_events(host: Host, run: str) -> list[Event]:
     """Return the events of a run."""
-    items = [item async for item in host.events(run, scope=LOCAL)]
+    items = [item async for item in host.events(run, scope=command_scope())]
     return [item for item in items if isinstance(item, Event)]
 
 
 async def follow_run(
     host: Host, session: Session, person: Person, news: Subscription | None = None
 ) -> Result:
-    """Show events and answer requests until the run ends, or until nobody can be asked."""
+    """Show events and answer requests until the run ends, or until no person can be asked."""
     if news is None:
         async with subscribed(host, session.run, after=session.printed) as subscription:
             return await follow_run(host, session, person, subscription)
     streams = session.streams
-    state = await host.state(session.run, scope=LOCAL)
-    workflow = await host.workflow(session.run, scope=LOCAL)
+    state = await host.state(session.run, scope=command_scope())
+    workflow = await host.workflow(session.run, scope=command_scope())
     is_asked = stdin_is_terminal() and not streams.settings.json
     answering = AtTerminal(person, streams, workflow) if is_asked else None
     view = view_for(session, workflow, model=state.model)
@@ -107,49 +107,21 @@ async def follow_run(
     if workflow.compiled.board is not None:
         await host.quiet()  # Artifacts collected beyond their correlation are work of other runs.
         await _note_pending(host, session)
-    values = shown_values(workflow, await host.state(session.run, scope=LOCAL))
+    values = shown_values(workflow, await host.state(session.run, scope=command_scope()))
     failed = values is not None and row.outcome == "failed"
     turn = failed_turn(await recorded_events(host, session.run), row.reason) if failed else 0
-    return await RunOutcome.read(
-        host, session.run, session.location, values=values, failed_turn=turn
-    )
+    run = await RunStatus.read(host, session.run, session.location)
+    return outcome_result(run, streams, values=values, failed_turn=turn)
 
 
 async def _note_pending(host: Host, session: Session) -> None:
     """Print which artifacts on a board have not woken an agent yet."""
-    board = (await host.state(session.run, scope=LOCAL)).board
+    board = (await host.state(session.run, scope=command_scope())).board
     found = list(waiting(board)) if board is not None else []
     for record in found[:_MAX_PENDING]:
         session.streams.note(clean(pending_text(record)))
     if len(found) > _MAX_PENDING:
         session.streams.note(f"... and {len(found) - _MAX_PENDING} more pending deliveries")
-
-
-@dataclass(frozen=True)
-class RunLeft(Result):
-    """A run that the person left; `status` is its last line for a program."""
-
-    is_last_line = True
-
-    status: Hidden[RunStatus | None]
-    run: Hidden[str]
-    command: Hidden[str]
-    outcome: Hidden[Exit]
-
-    @property
-    def exit(self) -> Exit:
-        """The exit code of the command."""
-        return self.outcome
-
-    def content(self) -> dict[str, Json]:
-        """Return the run as it was left; nothing after Ctrl-C, which may not wait for it."""
-        return self.status.content() if self.status else {}
-
-    def show(self, streams: Streams) -> None:
-        """Print the command that continues the run."""
-        streams.note("")
-        streams.note(f"left run {self.run}; all recorded events are kept")
-        streams.note(f"  continue: {self.command}")
 
 
 def run_session(session: Session, work: Callable[[Person], Coroutine[Any, Any, Result]]) -> Result:
@@ -166,21 +138,22 @@ def run_session(session: Session, work: Callable[[Person], Coroutine[Any, Any, R
         raise CommandFailed(replace(failure_of(error), after_events=True)) from error
 
 
-def _run_left(session: Session, left: UserLeft) -> RunLeft:
+def _run_left(session: Session, left: UserLeft) -> Result:
+    """Return how to continue a run that the person left; for a program, also its status."""
     verb = session.command or ("chat --run" if session.asking else "runs resume")
     command = f"weft {verb} {session.run}{session.location.options}"
-    status: RunStatus | None = None
-    if left.how == "end":
-        # A person at a terminal chose to leave a request; the end of a pipe leaves it open.
-        chosen = session.asking and stdin_is_terminal()
-        outcome = Exit.DONE if chosen else Exit.WAITING
-        if session.streams.settings.json:
-            status = asyncio.run(_read_status(session))
-    else:
+    notes = ["", f"left run {session.run}; all recorded events are kept", f"  continue: {command}"]
+    if left.how != "end":  # Ctrl-C may not wait for the status.
         outcome = Exit.TERMINATED if left.how == "terminate" else Exit.INTERRUPTED
-    return RunLeft(status, session.run, command, outcome)
+        return Result(notes=notes, outcome=outcome, is_last_line=True)
+    # A person at a terminal chose to leave a request; the end of a pipe leaves it open.
+    outcome = Exit.DONE if session.asking and stdin_is_terminal() else Exit.WAITING
+    data: Mapping[str, Json] = {}
+    if session.streams.settings.json:
+        data = asyncio.run(_read_status(session))
+    return Result(data, notes=notes, outcome=outcome, is_last_line=True)
 
 
-async def _read_status(session: Session) -> RunStatus:
+async def _read_status(session: Session) -> Mapping[str, Json]:
     async with hosted(session.location, reading=True) as host:
-        return await RunStatus.read(host, session.run, session.location)
+        return (await RunStatus.read(host, session.run, session.location)).content()

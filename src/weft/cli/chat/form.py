@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, cast
 
-from weft.cli.streams import clean, clean_lines
+from weft.cli.streams import clean, clean_lines, json_or_text, value_text
 from weft.findings import Json
 from weft.runtime.tools.forms import resolved, secret_fields
 
@@ -42,7 +42,7 @@ def shown_payload(payload: Json) -> list[str]:
     """Return the payload of a UI tool as lines."""
     if isinstance(payload, dict):
         parts = cast("dict[str, Json]", payload)
-        return [line for name, value in parts.items() for line in _named(name, value)]
+        return [line for name, value in parts.items() for line in _named_value(name, value)]
     return clean_lines(_text(payload)).splitlines() if payload is not None else []
 
 
@@ -173,7 +173,7 @@ def _value(typed: str, schema: Mapping[str, Any], choices: Sequence[Json]) -> Js
             example = '{"name": "value"}' if kind == "object" else '["value"]'
             raise _Invalid(f"write JSON, for example {example}")
         case _:
-            return _json_or_text(typed)
+            return json_or_text(typed)
 
 
 def _choice(text: str, choices: Sequence[Json]) -> Json:
@@ -199,15 +199,7 @@ def _json(text: str) -> Json:
         raise _Invalid(f"invalid JSON: {error}") from None
 
 
-def _json_or_text(text: str) -> Json:
-    """Return a value without a known type: JSON if it is valid, else text."""
-    try:
-        return _json(text)
-    except _Invalid:
-        return text
-
-
-def _named(name: str, value: Json) -> list[str]:
+def _named_value(name: str, value: Json) -> list[str]:
     if isinstance(value, list):
         items = cast("list[Json]", value)
         return (
@@ -220,4 +212,4 @@ def _named(name: str, value: Json) -> list[str]:
 
 
 def _text(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else value_text(value)

@@ -9,7 +9,7 @@ from weft.cli.chat.form import AskLine
 from weft.cli.chat.person import is_command, message_of
 from weft.cli.streams import Streams, clean, clean_lines, counted, shortened
 from weft.engine.events import ToolRequest
-from weft.ids import nearest
+from weft.ids import suggestion
 from weft.ports.model import ChatMessage, ModelReply, ModelRequest
 from weft.runtime.tools.forms import resolved
 
@@ -73,7 +73,7 @@ class HumanModel:
         count = counted(len(sent), "message")
         title = f"You answer for {request.agent}. The model is sent {count} (/prompt shows all):"
         tell(paint(title, "bold"))
-        # The instructions are always shown whole: without them nobody can answer for the agent.
+        # The instructions are always shown whole: the person needs them to answer for the agent.
         instructions = [message for message in sent if message["role"] == "system"]
         self._show_messages(instructions)
         others = [message for message in sent if message["role"] != "system"]
@@ -129,8 +129,7 @@ def _call(request: ModelRequest, typed: str) -> ToolRequest:
     name, _, rest = typed.removeprefix("tool ").strip().partition(" ")
     known = {tool.name: tool for tool in request.tools}
     if name not in known:
-        near = nearest(name, known)
-        hint = f"did you mean {near}?" if near else f"available: {', '.join(known) or 'none'}"
+        hint = suggestion(name, known)
         raise ValueError(f"{request.agent} has no tool {name}; {hint}")
     arguments: Any = _json(rest) if rest.strip() else {}
     error = _validation_error({"type": "object", **known[name].parameters}, arguments)

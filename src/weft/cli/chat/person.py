@@ -10,13 +10,15 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextvars import copy_context
 from dataclasses import dataclass
 from getpass import getpass
 from importlib import import_module
 from itertools import islice
 from queue import SimpleQueue
 from select import select
-from threading import Thread, current_thread, main_thread
+from socket import socketpair
+from threading import Event, Thread, current_thread, main_thread
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from weft.cli.streams import Streams, clean
@@ -62,6 +64,9 @@ _LEAVING: Final = object()
 #: Seconds between two checks for a question while nothing is asked.
 _GLANCE: Final = 0.1
 
+#: Seconds after which SIGTERM is repeated if it interrupted nothing.
+_REPEAT: Final = 0.1
+
 
 class Person:
     """Asks for lines. If the person leaves, the question is never answered: the work is stopped."""
@@ -103,7 +108,7 @@ SLASH_COMMANDS: Final = """\
 
 
 def is_command(text: str) -> bool:
-    """Tell whether a line is a slash command and not a message."""
+    """Return whether a line is a slash command and not a message."""
     return text.startswith("/") and not text.startswith("//")
 
 
@@ -131,7 +136,7 @@ async def run_command(
 
 
 def stdin_is_terminal() -> bool:
-    """Tell whether stdin is a terminal."""
+    """Return whether stdin is a terminal."""
     # None where the caller closed it.
     return sys.stdin is not None and sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
 
@@ -142,10 +147,13 @@ def read_line(prompt: str) -> str:
         raise EOFError
     if stdin_is_terminal() and sys.stdout.isatty():
         with contextlib.suppress(ImportError):  # some systems have no line editing
-            _edit_lines()
+            readline: Any = import_module("readline")
+            if read_environment().get("TERM") != "dumb":  # pasted text is one line
+                readline.parse_and_bind("set enable-bracketed-paste on")
         return input(prompt)
     if stdin_is_terminal():
-        _show(prompt)
+        sys.stderr.write(prompt)
+        sys.stderr.flush()
     return _read_plainly()
 
 
@@ -188,18 +196,6 @@ def _without_waiting() -> Generator[None]:
         os.set_blocking(number, before)
 
 
-def _edit_lines() -> None:
-    """Let input() edit lines and remember them; pasted text is one line."""
-    readline: Any = import_module("readline")
-    if read_environment().get("TERM") != "dumb":
-        readline.parse_and_bind("set enable-bracketed-paste on")
-
-
-def _show(prompt: str) -> None:
-    sys.stderr.write(prompt)
-    sys.stderr.flush()
-
-
 def with_person(work: Callable[[Person], Coroutine[Any, Any, T]]) -> T:
     """Perform work that may ask the person, and return its result.
 
@@ -221,16 +217,20 @@ def with_person(work: Callable[[Person], Coroutine[Any, Any, T]]) -> T:
             questions.put(_Finished(error=error))
 
     # A daemon: a second Ctrl-C ends the process, whatever the work is doing.
-    Thread(target=work_thread, daemon=True, name="weft-work").start()
+    # In the context of the command, which has its tenant and user.
+    context = copy_context()
+    Thread(target=lambda: context.run(work_thread), daemon=True, name="weft-work").start()
     loop, task = started.get()
     try:
-        with _sigterm_raises():
+        with _sigterm_raises(loop):
             finished: _Finished[T] = _serve(questions, loop)
     except (EOFError, KeyboardInterrupt) as left:
         with contextlib.suppress(RuntimeError):  # the work may have ended just now
             loop.call_soon_threadsafe(task.cancel)
-        _wait(questions)
-        raise UserLeft(_how_left(left)) from None
+        while not isinstance(questions.get(), _Finished):
+            continue
+        how = "terminate" if isinstance(left, _Terminated) else "interrupt"
+        raise UserLeft("end" if isinstance(left, EOFError) else how) from None
     if finished.error is not None:
         raise finished.error
     return finished.value  # pyright: ignore[reportReturnType] - what the work returned
@@ -241,26 +241,51 @@ class _Terminated(KeyboardInterrupt):
 
 
 @contextlib.contextmanager
-def _sigterm_raises() -> Generator[None]:
-    """Treat SIGTERM like Ctrl-C, so that the command prints how to continue the run."""
+def _sigterm_raises(loop: asyncio.AbstractEventLoop) -> Generator[None]:
+    """Treat SIGTERM like Ctrl-C, so that the command prints how to continue the run.
+
+    A signal between the print of a prompt and the wait for a line interrupts neither; the loop of
+    the work repeats it.
+    """
     if current_thread() is not main_thread():  # as in a test
         yield
         return
+    raised = Event()
+    receiver, sender = socketpair()
+    receiver.settimeout(0)
+    sender.settimeout(0)
 
     def stop(_number: int, _frame: object) -> None:
-        raise _Terminated
+        if not raised.is_set():
+            raised.set()
+            raise _Terminated
 
-    before = signal.signal(signal.SIGTERM, stop)
+    def repeat() -> None:
+        if not raised.is_set():
+            signal.pthread_kill(main_thread().ident or 0, signal.SIGTERM)
+
+    def notice() -> None:
+        if signal.SIGTERM in receiver.recv(4096):
+            loop.call_later(_REPEAT, repeat)
+
+    def close() -> None:
+        loop.remove_reader(receiver)
+        receiver.close()
+
+    earlier = signal.signal(signal.SIGTERM, stop)
+    earlier_fd = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+    with contextlib.suppress(RuntimeError):  # the work may have ended already
+        loop.call_soon_threadsafe(loop.add_reader, receiver, notice)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _how_left(left: BaseException) -> Literal["end", "interrupt", "terminate"]:
-    if isinstance(left, _Terminated):
-        return "terminate"
-    return "end" if isinstance(left, EOFError) else "interrupt"
+        signal.set_wakeup_fd(earlier_fd)
+        signal.signal(signal.SIGTERM, earlier)
+        sender.close()
+        try:
+            loop.call_soon_threadsafe(close)
+        except RuntimeError:
+            receiver.close()
 
 
 def _serve(questions: "SimpleQueue[Any]", loop: asyncio.AbstractEventLoop) -> _Finished[Any]:
@@ -271,14 +296,12 @@ def _serve(questions: "SimpleQueue[Any]", loop: asyncio.AbstractEventLoop) -> _F
             return item  # pyright: ignore[reportUnknownVariableType]
         if item is _LEAVING:
             raise EOFError
-        line = _idle(questions) if isinstance(item, _Idling) else _asked(item)
+        if isinstance(item, _Idling):
+            line = _idle(questions)
+        else:
+            line = (read_secret if item.secret else read_line)(item.prompt)
         if line is not None:
             loop.call_soon_threadsafe(_give, item.answer, line)
-
-
-def _asked(question: _Question) -> str:
-    read = read_secret if question.secret else read_line
-    return read(question.prompt)
 
 
 def _idle(questions: "SimpleQueue[Any]") -> str | None:
@@ -292,8 +315,3 @@ def _idle(questions: "SimpleQueue[Any]") -> str | None:
 def _give(answer: asyncio.Future[str], line: str) -> None:
     if not answer.done():  # the question may have been cancelled
         answer.set_result(line)
-
-
-def _wait(questions: "SimpleQueue[Any]") -> None:
-    while not isinstance(questions.get(), _Finished):
-        continue

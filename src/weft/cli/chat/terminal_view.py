@@ -14,61 +14,63 @@ from weft.cli.pages.events import (
     summary,
     writer_text,
 )
-from weft.cli.pages.flow import agent_name, is_step_call
+from weft.cli.pages.flow import agent_name
 from weft.cli.results import document
 from weft.cli.starting import is_badged, model_of
 from weft.cli.streams import Streams, clean, clean_lines, finish, folded
 from weft.context.audience import Audience
 from weft.engine import events
 from weft.engine.events import Event, EventData
-from weft.inspect.flow import retry_delay
-from weft.runtime.runs.live_stream import Delta, ModelRetry, TextDelta, ToolProgress
+from weft.inspect.flow import is_step_call, retry_delay
+from weft.ports.live import Delta, ModelRetry, TextDelta, ToolProgress
 from weft.runtime.workflow import Workflow
 from weft.wire.events import event_data, progress_data, readable_text
 
-#: Events shown besides the replies; the second group is indented below its turn.
-_STEPS: Final[tuple[type[EventData], ...]] = (
-    events.TurnStarted,
-    events.RunForked,
-    events.RequestExpired,
-    events.StopAsked,
-    events.Forked,
-    events.Joined,
-    events.Branched,
-    events.ArtifactArrived,
-    events.DeliveryMissed,
-    events.BatchesFlushed,
-    events.RunEnding,
-)
-_DETAILS: Final[tuple[type[EventData], ...]] = (
-    events.ToolCalled,
-    events.ToolReturned,
-    events.ToolFailed,
-    events.ModelConsulted,
-    events.ContextFetched,
-    events.DocumentWritten,
-    events.ConditionJudged,
-    events.VariableSet,
-    events.VariableRefused,
-    events.HandedOff,
-    events.ModelFailed,
-    events.OutputRefused,
-    events.TurnFailed,
-    events.DeliveryDeferred,
-)
-
 _MARGIN: Final = "    "
 
-#: Events that may take several lines.
-_LONG: Final = (
-    events.HandedOff,
-    events.ModelFailed,
-    events.ToolFailed,
-    events.ContextFetched,
-    events.ConditionJudged,
-    events.DeliveryMissed,
-    events.TurnFailed,
-)
+#: Events shown besides the replies: the margin, which is deeper below a turn, and the most lines.
+_SHOWN: Final[dict[type[EventData], tuple[str, int]]] = {
+    **dict.fromkeys(
+        (
+            events.TurnStarted,
+            events.RunForked,
+            events.RequestExpired,
+            events.StopRequested,
+            events.Forked,
+            events.Joined,
+            events.Branched,
+            events.ArtifactArrived,
+            events.BatchesFlushed,
+            events.RunEnding,
+        ),
+        ("", 1),
+    ),
+    events.DeliveryMissed: ("", 3),
+    **dict.fromkeys(
+        (
+            events.ToolCalled,
+            events.ToolReturned,
+            events.ModelConsulted,
+            events.DocumentWritten,
+            events.VariableSet,
+            events.VariableRefused,
+            events.OutputRefused,
+            events.DeliveryDeferred,
+        ),
+        (_MARGIN, 1),
+    ),
+    **dict.fromkeys(
+        (
+            events.ToolFailed,
+            events.ContextFetched,
+            events.ConditionJudged,
+            events.HandedOff,
+            events.ModelFailed,
+            events.TurnFailed,
+        ),
+        (_MARGIN, 3),
+    ),
+}
 
 #: Events that may explain the next failure of a turn or of the run.
 _FAILURES: Final = (events.ContextFetched, events.ModelFailed, events.ToolFailed, events.TurnFailed)
@@ -164,7 +166,7 @@ class TerminalView:
             self._has_status = True
 
     def _interrupts(self, item: Event | ModelRetry) -> bool:
-        """Tell whether an item belongs to another turn than the reply that is being streamed."""
+        """Return whether an item belongs to another turn than the reply that is being streamed."""
         if self._spoken is None:
             return False
         if isinstance(item, ModelRetry):
@@ -194,7 +196,7 @@ class TerminalView:
             case events.ModelReplied():
                 self._answerers[item.turn] = data.answerer
                 self._reply(item.cause, item.actor.removeprefix("agent:"), data)
-            case events.MessageSent(agent=agent, text=text):
+            case events.MessageSent(agent=agent, text=text, held=False):
                 self._sent(agent, text, self._answerers.get(item.turn, "model"))
             case events.SurfaceShown():
                 self._surface(data)
@@ -209,7 +211,7 @@ class TerminalView:
             self._say("you", text)
 
     def _is_quiet_point(self, data: EventData) -> bool:
-        """Tell whether a function at a hook point is called, or changed nothing."""
+        """Return whether a function at a hook point is called, or changed nothing."""
         if isinstance(data, events.ToolCalled) and data.hook not in (None, "handoff"):
             self._points.add(data.id)
             return True
@@ -219,7 +221,7 @@ class TerminalView:
         )
 
     def _is_quiet(self, event: Event) -> bool:
-        """Tell whether other lines already show an event."""
+        """Return whether other lines already show an event."""
         if self._is_quiet_point(event.data):
             return True
         if not self._is_flow:
@@ -265,13 +267,11 @@ class TerminalView:
             self._refused.add(event.turn)
         elif isinstance(event.data, events.ModelFailed):
             self._callers.pop(event.cause, None)
-        if isinstance(event.data, _STEPS):
-            most = 3 if isinstance(event.data, _LONG) else 1
-            self._note(self._without_repetition(event), "", most)
-        elif isinstance(event.data, _DETAILS):
-            most = 3 if isinstance(event.data, _LONG) else 1
-            whose = f"{self._turns[event.turn]}: " if self._is_one_of_several(event.turn) else ""
-            self._note(whose + self._without_repetition(event), _MARGIN, most)
+        if type(event.data) in _SHOWN:
+            margin, most = _SHOWN[type(event.data)]
+            is_parallel = margin and len(self._turns) > 1 and event.turn in self._turns
+            whose = f"{self._turns[event.turn]}: " if is_parallel else ""
+            self._note(whose + self._without_repetition(event), margin, most)
         elif isinstance(event.data, events.TimerSet) and retry_delay(event):
             self._note(summary(event, self._workflow), _MARGIN)
         if isinstance(event.data, events.TurnEnded | events.TurnFailed):
@@ -294,9 +294,6 @@ class TerminalView:
             self._failure = text
         return text
 
-    def _is_one_of_several(self, turn: int) -> bool:
-        return len(self._turns) > 1 and turn in self._turns
-
     def _piece(self, delta: TextDelta) -> None:
         """Print a piece of a reply, unless the reply was printed before."""
         agent, _ = self._callers.get(delta.call, ("", 0))
@@ -311,7 +308,7 @@ class TerminalView:
         self._spoken = delta.call, self._spoken[1] + delta.text
 
     def _is_streamed(self, agent: str) -> bool:
-        """Tell whether the replies of an agent are printed while they arrive."""
+        """Return whether the replies of an agent are printed while they arrive."""
         return (
             self._streams.settings.terminal
             and self._workflow.views[agent].output is None
@@ -335,8 +332,8 @@ class TerminalView:
             data.retries if self._echo else ()
         ):  # In a live run, each was shown when it happened.
             self._note(retry, _MARGIN)
-        if data.finish:
-            self._note(f"the reply of {agent} {how_it_ended(data.finish)}", _MARGIN)
+        if data.finish_reason:
+            self._note(f"the reply of {agent} {how_it_ended(data.finish_reason)}", _MARGIN)
 
     def _note_replacement(self, data: events.ModelReplied) -> None:
         """Show that a fallback model answers; once, until that changes."""
@@ -348,6 +345,7 @@ class TerminalView:
         if self._is_board and self._workflow.views[agent].output is not None:
             return  # It is published or rejected.
         text = data.text if data.shown is None else data.shown
+        text = "" if data.held else text
         if not (data.text.strip() or data.tool_requests):
             self._note(f"{agent} says nothing", _MARGIN)
         else:

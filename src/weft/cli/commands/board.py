@@ -1,46 +1,38 @@
 """weft board list, show, why and missed: the artifacts of a board, and who sees them."""
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Final, NamedTuple, TypeAlias
 
 from cyclopts import Parameter
 
-from weft.app.folders import LOCAL
 from weft.cli.commands.runs import milliseconds
 from weft.cli.failure import CommandFailed, not_found, usage
-from weft.cli.hosting import (
-    MAX_NAMED,
-    JournalFile,
-    Output,
-    find_run,
-    hosted,
-    locate_journal,
-)
+from weft.cli.hosting import MAX_NAMED, JournalFile, find_run, hosted, locate_journal
+from weft.cli.options import Output, command, require_positive
 from weft.cli.pages.board import artifact_page, audience_text, missed_text, short_id
-from weft.cli.results import Message, Result, Table
+from weft.cli.results import Result
+from weft.cli.scope import command_scope
 from weft.cli.starting import package_to_run
 from weft.cli.streams import Streams, at_time, clean, counted, value_text
-from weft.context.slices import Envelope
 from weft.engine.events import DeliveryMissed, Event
 from weft.errors import UsageError
-from weft.ids import nearest
-from weft.inspect.board import missed_record
+from weft.ids import suggestion
+from weft.inspect.board import MissedRecord
+from weft.inspect.steps import record_of
 from weft.packages.reader import read_package
 from weft.ports.board import StoredArtifact
 from weft.runtime.board.code import ArtifactTypes, artifact_types
 from weft.runtime.host import Host
 from weft.spec.providers import MAX_LIMIT, MAX_OFFSET, FilterConfig, TagFilter
 from weft.spec.providers import milliseconds as time_of
+from weft.spec.workflow import WorkflowSpec
 from weft.wire.rows import artifact_data, whole_artifact_data
-
-T = TypeVar("T")
 
 #: The least width of a payload in a table.
 _LEAST: Final = 16
@@ -56,7 +48,6 @@ BoardName: TypeAlias = Annotated[
 ArtifactName: TypeAlias = Annotated[
     str, Parameter(name="ARTIFACT", help="The id of an artifact, or the end of it.")
 ]
-Names: TypeAlias = tuple[str, ...]
 
 
 class BoardPackage(NamedTuple):
@@ -66,26 +57,26 @@ class BoardPackage(NamedTuple):
     folder: Path
     types: ArtifactTypes
     agents: tuple[str, ...]
+    spec: WorkflowSpec
 
 
 def find_board(streams: Streams, typed: str) -> BoardPackage:
     """Return the package of a board."""
     folder = package_to_run(streams, typed)
-    spec, name = read_package(folder).spec, folder.resolve().name
+    package, name = read_package(folder), folder.resolve().name
+    spec = package.spec
+    if "board" in package.broken:
+        raise usage(f"the board of {name} cannot be read", f"see why: weft check {name}")
     if spec.board is None:
         raise usage(f"{name} has no board", f"run it: weft run {name}")
     agents = tuple(each.agent for each in spec.board.agents)
-    return BoardPackage(name, folder, artifact_types(spec, spec.board), agents)
+    return BoardPackage(name, folder, artifact_types(spec, spec.board), agents, spec)
 
 
 def require_known(what: str, name: str, known: Sequence[str]) -> None:
     """Refuse an agent or artifact type that a board does not have."""
     if name not in known:
-        near = nearest(name, known)
-        available = f"available: {', '.join(known) or 'none'}"
-        raise not_found(
-            f"the board has no {what} {name}", f"did you mean {near}?" if near else available
-        )
+        raise not_found(f"the board has no {what} {name}", suggestion(name, known))
 
 
 async def find_board_run(host: Host, board: BoardPackage, typed: str) -> str:
@@ -99,7 +90,7 @@ async def find_board_run(host: Host, board: BoardPackage, typed: str) -> str:
 async def _find_artifact(host: Host, board: BoardPackage, typed: str) -> StoredArtifact:
     """Return an artifact by its id, or by the end of it."""
     with suppress(UsageError):
-        return await host.artifact(board.name, typed, scope=LOCAL)
+        return await host.artifact(board.name, typed, scope=command_scope())
     ids = await _ids_ending_with(host, board, typed) if typed else []
     if not ids:
         see = f"list them: weft board list {board.name}"
@@ -110,99 +101,55 @@ async def _find_artifact(host: Host, board: BoardPackage, typed: str) -> StoredA
         raise usage(
             f'"{typed}" matches {len(ids)} artifacts', f"write more of the id: {named}{more}"
         )
-    return await host.artifact(board.name, ids[0], scope=LOCAL)
+    return await host.artifact(board.name, ids[0], scope=command_scope())
 
 
 async def _ids_ending_with(host: Host, board: BoardPackage, end: str) -> list[str]:
     ids: dict[str, None] = {}
     for offset in count(step=MAX_LIMIT):
-        page, total = await host.artifacts(board.name, scope=LOCAL, offset=offset)
+        page, total = await host.artifacts(board.name, scope=command_scope(), offset=offset)
         ids.update((artifact.id, None) for artifact in page if artifact.id.endswith(end))
         if offset + MAX_LIMIT >= total:
             break
     return list(ids)
 
 
-@dataclass(frozen=True)
-class MissedDelivery:
-    """Artifacts that were not delivered to a subscription."""
-
-    run: str
-    seq: int
-    at: int
-    subscription: str
-    artifacts: tuple[str, ...]
-    why: str
-    detail: str
-
-
-def _missed_line(missed: MissedDelivery) -> str:
-    text = missed_text(missed.subscription, missed.artifacts, missed.why, missed.detail)
-    return clean(f"{missed.run}  {missed.seq}  {at_time(missed.at)}  {text}")
-
-
-def _artifact_table(found: Sequence[Envelope], total: int, offset: int, *, is_short: bool) -> Table:
-    rows = [
-        (
-            short_id(artifact.id) if is_short else artifact.id,
-            artifact.type,
-            artifact.produced_by,
-            at_time(time_of(artifact.created_at), "%m-%d %H:%M:%S"),
-            ",".join(artifact.tags),
-            value_text(artifact.payload),
-        )
-        for artifact in found
-    ]
-    seen = offset + len(rows)
-    some = f"{len(rows)} of " if len(rows) < total else ""
-    more = f": --offset {seen} shows older ones" if rows and seen < total else ""
-    data = {"artifacts": [artifact_data(each) for each in found], "total": total}
-    note = f"{some}{counted(total, 'artifact')}{more}"
-    return Table(data, rows, _HEAD, [note], least=_LEAST)
-
-
-def list_artifacts(  # noqa: PLR0913 - its filters
+@command
+async def list_artifacts(  # noqa: PLR0913 - its filters
     name: BoardName,
     /,
     *,
-    type_: Annotated[
-        Names,
-        Parameter(
-            name="--type",
-            metavar="TYPE",
-            help="Only this type; repeatable.",
-            consume_multiple=False,
-        ),
-    ] = (),
-    tag: Annotated[
-        Names,
-        Parameter(help="Only with this tag; repeatable: any of them.", consume_multiple=False),
-    ] = (),
-    by: Annotated[
-        Names,
-        Parameter(
-            metavar="WHO",
-            help="Only published by this agent or user:NAME; repeatable.",
-            consume_multiple=False,
-        ),
-    ] = (),
-    correlation: Annotated[
-        str | None, Parameter(metavar="ID", help="Only of this correlation.")
-    ] = None,
-    partition: Annotated[str | None, Parameter(help="Only of this partition.")] = None,
-    text: Annotated[str | None, Parameter(help="Only with this text in the payload.")] = None,
-    since: Annotated[
-        str | None, Parameter(metavar="SPAN|TIME", help="Only newer ones: 2h, or 2026-01-31T12:00.")
-    ] = None,
-    limit: Annotated[int, Parameter(help="Number of artifacts, newest first.")] = 20,
-    offset: Annotated[int, Parameter(help="Number of the newest artifacts to skip.")] = 0,
-    visible_to: Annotated[
-        str | None, Parameter(metavar="AGENT", help="Only what this agent may see.")
-    ] = None,
+    type_: tuple[str, ...] = (),
+    tag: tuple[str, ...] = (),
+    by: tuple[str, ...] = (),
+    correlation: str | None = None,
+    partition: str | None = None,
+    text: str | None = None,
+    since: str | None = None,
+    limit: int = 20,
+    offset: int = 0,
+    visible_to: str | None = None,
     journal: JournalFile = None,
     streams: Output,
 ) -> Result:
-    """List artifacts, newest first."""
+    """List artifacts, newest first.
+
+    Options:
+      --type TYPE         Only this type; repeatable.
+      --tag TAG           Only with this tag; repeatable: any of them.
+      --by WHO            Only published by this agent or user:NAME; repeatable.
+      --correlation ID    Only of this correlation.
+      --partition NAME    Only of this partition.
+      --text TEXT         Only with this text in the payload.
+      --since SPAN|TIME   Only newer ones: 2h, or 2026-01-31T12:00.
+      --limit N           Number of artifacts, newest first.
+      --offset N          Number of the newest artifacts to skip.
+      --visible-to AGENT  Only what this agent may see.
+
+    Examples:
+      weft board list News
+      weft board list News --type Lead --visible-to Editor --since 2h
+    """
     if not 1 <= limit <= MAX_LIMIT:
         raise usage(f'invalid value "{limit}" for --limit', f"use a number from 1 to {MAX_LIMIT}")
     for what, given in (("correlation", correlation), ("partition", partition)):
@@ -219,120 +166,131 @@ def list_artifacts(  # noqa: PLR0913 - its filters
         types=type_, tags=TagFilter(include=tag), producers=by, correlation_id=correlation,
         partition=partition, text=text, since=_time(since), limit=limit,
     )  # fmt: skip
-
-    async def read(host: Host) -> Result:
+    async with hosted(locate_journal(streams, journal, must_exist=True), reading=True) as host:
         found, total = await host.artifacts(
-            board.name, wanted, scope=LOCAL, agent=visible_to, offset=offset
+            board.name, wanted, scope=command_scope(), agent=visible_to, offset=offset
         )
-        return _artifact_table(found, total, offset, is_short=streams.settings.terminal)
+    rows = [
+        (
+            short_id(artifact.id) if streams.settings.terminal else artifact.id,
+            artifact.type,
+            artifact.produced_by,
+            at_time(time_of(artifact.created_at), "%m-%d %H:%M:%S"),
+            ",".join(artifact.tags),
+            value_text(artifact.payload),
+        )
+        for artifact in found
+    ]
+    seen = offset + len(rows)
+    some = f"{len(rows)} of " if len(rows) < total else ""
+    more = f": --offset {seen} shows older ones" if rows and seen < total else ""
+    note = f"{some}{counted(total, 'artifact')}{more}"
+    data = {"artifacts": [artifact_data(each) for each in found], "total": total}
+    return Result(data, streams.table(rows, head=_HEAD, least=_LEAST), [note])
 
-    return _with_host(read, streams, journal)
 
-
-def show(
+@command
+async def show(
     name: BoardName, artifact: ArtifactName, /, *, journal: JournalFile = None, streams: Output
 ) -> Result:
-    """Show an artifact: payload, visibility, and the agents it has woken."""
+    """Show an artifact: payload, visibility, and the agents it has woken.
+
+    Examples:
+      weft board show News 4qdfmj41.12
+    """
     board = find_board(streams, name)
-
-    async def read(host: Host) -> Result:
+    async with hosted(locate_journal(streams, journal, must_exist=True), reading=True) as host:
         found = await _find_artifact(host, board, artifact)
-        used = await host.consumed(board.name, scope=LOCAL, artifact=found.artifact.id)
-        consumed = list(used)
-        page = artifact_page(found, consumed, _now(), streams)
-        return Message({"artifact": whole_artifact_data(found, consumed)}, page)
-
-    return _with_host(read, streams, journal)
+        used = await host.consumed(board.name, scope=command_scope(), artifact=found.artifact.id)
+    consumed = list(used)
+    page = artifact_page(found, consumed, _now(), streams)
+    return Result({"artifact": whole_artifact_data(found, consumed)}, page)
 
 
-def why(
+@command
+async def why(
     name: BoardName,
     artifact: ArtifactName,
-    agent: Annotated[str, Parameter(help="An agent of the board.")],
+    agent: str,
     /,
     *,
     journal: JournalFile = None,
     streams: Output,
 ) -> Result:
-    """Explain why an agent can or cannot see an artifact."""
+    """Explain why an agent can or cannot see an artifact.
+
+    Options:
+      AGENT  An agent of the board.
+
+    Examples:
+      weft board why News 4qdfmj41.12 Editor
+    """
     board = find_board(streams, name)
     require_known("agent", agent, board.agents)
-
-    async def read(host: Host) -> Result:
+    async with hosted(locate_journal(streams, journal, must_exist=True), reading=True) as host:
         found = await _find_artifact(host, board, artifact)
         id_ = found.artifact.id
-        denied = await host.why(board.name, id_, agent, scope=LOCAL)
-        because = denied or audience_text(found.audience, _now())
-        why = {"artifact": id_, "agent": agent, "visible": denied is None, "because": because}
-        reason = f"cannot see {id_}: {denied}" if denied else f"can see {id_}: it is {because}"
-        return Message({"why": why}, clean(f"{agent} {reason}"))
-
-    return _with_host(read, streams, journal)
+        denied = await host.why(board.name, id_, agent, scope=command_scope())
+    because = denied or audience_text(found.audience, _now())
+    why = {"artifact": id_, "agent": agent, "visible": denied is None, "because": because}
+    reason = f"cannot see {id_}: {denied}" if denied else f"can see {id_}: it is {because}"
+    return Result({"why": why}, clean(f"{agent} {reason}"))
 
 
-def missed(
+@command
+async def missed(
     name: BoardName,
-    run: Annotated[str | None, Parameter(help="Only of this run.")] = None,
+    run: str | None = None,
     /,
     *,
-    limit: Annotated[int, Parameter(help="Number of deliveries, newest runs first.")] = 50,
+    limit: int = 50,
     journal: JournalFile = None,
     streams: Output,
 ) -> Result:
-    """List artifacts that were not delivered, and why."""
-    if limit < 1:
-        raise usage(f'invalid value "{limit}" for --limit', "use a number above 0")
+    """List artifacts that were not delivered, and why.
+
+    Options:
+      RUN        Only of this run.
+      --limit N  Number of deliveries, newest runs first.
+
+    Examples:
+      weft board missed News
+      weft board missed News last
+    """
+    require_positive(limit)
     board = find_board(streams, name)
-
-    async def read(host: Host) -> Result:
+    async with hosted(locate_journal(streams, journal, must_exist=True), reading=True) as host:
         found = await _missed(host, board, run, limit + 1)
-        notes = [] if found else ["everything was delivered"]
-        if len(found) > limit:
-            notes.append(f"there are more than these {limit}: use --limit N")
-        text = "\n".join(_missed_line(delivery) for delivery in found[:limit])
-        return Message({"missed": [asdict(delivery) for delivery in found[:limit]]}, text, notes)
-
-    return _with_host(read, streams, journal)
+    notes = [] if found else ["everything was delivered"]
+    if len(found) > limit:
+        notes.append(f"there are more than these {limit}: use --limit N")
+    lines = [
+        clean(f"{run}  {record.seq}  {at_time(record.at)}  {missed_text(record)}")
+        for run, record in found[:limit]
+    ]
+    data = [{"run": run, **asdict(record)} for run, record in found[:limit]]
+    return Result({"missed": data}, "\n".join(lines), notes)
 
 
 async def _missed(
     host: Host, board: BoardPackage, typed: str | None, most: int
-) -> list[MissedDelivery]:
+) -> list[tuple[str, MissedRecord]]:
+    """Return the missed deliveries of a run, or of all, each with its run."""
     if typed is None:
-        rows = await host.runs(scope=LOCAL, workflow=board.name, limit=_RUNS)
+        rows = await host.runs(scope=command_scope(), workflow=board.name, limit=_RUNS)
         runs = [row.run for row in rows]
     else:
         runs = [await find_board_run(host, board, typed)]
-    found: list[MissedDelivery] = []
+    found: list[tuple[str, MissedRecord]] = []
     for run in runs:
-        async for event in host.events(run, scope=LOCAL):
-            if isinstance(event, Event) and isinstance(event.data, DeliveryMissed):
-                record = missed_record(event, event.data)
-                found.append(
-                    MissedDelivery(
-                        run,
-                        record.seq,
-                        record.at,
-                        record.subscription,
-                        tuple(record.artifacts),
-                        record.why,
-                        record.detail,
-                    )
-                )
+        found += [
+            (run, record_of(MissedRecord, event))
+            async for event in host.events(run, scope=command_scope())
+            if isinstance(event, Event) and isinstance(event.data, DeliveryMissed)
+        ]
         if len(found) >= most:
             break
     return found[:most]
-
-
-def _with_host(read: Callable[[Host], Awaitable[T]], streams: Streams, journal: Path | None) -> T:
-    """Read something from the journal."""
-    location = locate_journal(streams, journal, must_exist=True)
-
-    async def work() -> T:
-        async with hosted(location, reading=True) as host:
-            return await read(host)
-
-    return asyncio.run(work())
 
 
 def _now() -> int:

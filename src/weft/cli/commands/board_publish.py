@@ -1,15 +1,11 @@
 """weft board publish and flush: publish artifacts, and follow the run that processes them."""
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, cast
+from typing import Any, Final, cast
 
-from cyclopts import Parameter
-
-from weft.app.folders import LOCAL
+from weft.app.models import SAMPLE
 from weft.cli.chat.conversation import Session, subscribed
 from weft.cli.chat.follow_run import follow_run, interactive_host, recorded_events, run_session
 from weft.cli.chat.person import Person
@@ -21,17 +17,22 @@ from weft.cli.commands.board import (
     require_known,
 )
 from weft.cli.failure import usage
-from weft.cli.hosting import JournalFile, JournalLocation, Output, RunName, hosted, locate_journal
-from weft.cli.results import Hidden, Result, document
+from weft.cli.hosting import JournalFile, RunName, hosted, locate_journal
+from weft.cli.options import Output, command
+from weft.cli.results import Result, document
+from weft.cli.scope import command_scope
 from weft.cli.starting import (
     ModelName,
     Seed,
+    default_model,
     model_name,
     models_line,
+    parse_json,
     placed_findings,
     read_json_file,
+    read_pairs,
 )
-from weft.cli.streams import Streams, clean, json_or_text
+from weft.cli.streams import clean, json_or_text
 from weft.engine.events import ArtifactPublished
 from weft.findings import Json
 from weft.runtime.board.publish import Publication
@@ -40,57 +41,51 @@ from weft.runtime.host import Host
 #: The first artifact of a run is at most this event: after the start, and the time limit.
 _FIRST: Final = 3
 
+_AN_OBJECT: Final = 'write an object: {"title": "News"}'
 _EXAMPLE: Final = "write fields, title=News, or one JSON text, or --input FILE"
 
 
-@dataclass(frozen=True)
-class Published(Result):
-    """An artifact that another process will work on."""
-
-    published: Publication
-    type_: Hidden[str]
-    location: Hidden[JournalLocation]
-
-    def show(self, streams: Streams) -> None:
-        """Print the artifact, and the command that works on it."""
-        run = self.published.run
-        streams.result(clean(f"published {self.type_} {self.published.id} in run {run}"))
-        streams.note(f"  work on it: weft runs resume {run}{self.location.options}")
-
-
+@command
 def publish(  # noqa: PLR0913 - the fields of an artifact
     name: BoardName,
-    type_: Annotated[str, Parameter(name="TYPE", help="The type of the artifact.")],
+    type_: str,
     /,
-    *fields: Annotated[
-        str, Parameter(name="FIELD=VALUE", help="The payload: fields, or one JSON text.")
-    ],
-    input_: Annotated[
-        Path | None, Parameter(name="--input", metavar="FILE", help="The payload as a JSON file.")
-    ] = None,
-    tag: Annotated[
-        tuple[str, ...], Parameter(help="Tag; repeatable.", consume_multiple=False)
-    ] = (),
-    correlation: Annotated[
-        str | None, Parameter(metavar="ID", help="Correlation; default: a new one.")
-    ] = None,
-    partition: Annotated[str, Parameter(help="Partition of the board.")] = "",
-    visibility: Annotated[
-        str | None, Parameter(metavar="WORD|JSON", help="Who sees it: public, tenant, or JSON.")
-    ] = None,
-    to: Annotated[str, Parameter(metavar="AGENT", help="Deliver it to this agent only.")] = "",
-    id_: Annotated[
-        str, Parameter(name="--id", metavar="ID", help="Id; publishing it again has no effect.")
-    ] = "",
-    no_wait: Annotated[
-        bool, Parameter(help="Only record it; another process works on it.")
-    ] = False,
+    *fields: str,
+    input_: Path | None = None,
+    tag: tuple[str, ...] = (),
+    correlation: str | None = None,
+    partition: str = "",
+    visibility: str | None = None,
+    to: str = "",
+    id_: str = "",
+    no_wait: bool = False,
     model: ModelName = None,
     seed: Seed = 0,
     journal: JournalFile = None,
     streams: Output,
 ) -> Result:
-    """Publish an artifact, and follow its run until it is idle."""
+    """Publish an artifact, and follow its run until it is idle.
+
+    Artifacts go to stdout, events to stderr. With --json, prints one line for the publication,
+    one per event and a last one for the run.
+
+    Options:
+      TYPE                    The type of the artifact.
+      FIELD=VALUE             The payload: fields, or one JSON text.
+      --input FILE            The payload as a JSON file.
+      --tag TAG               Tag; repeatable.
+      --correlation ID        Correlation; default: a new one.
+      --partition NAME        Partition of the board.
+      --visibility WORD|JSON  Who sees it: public, tenant, or JSON.
+      --to AGENT              Deliver it to this agent only.
+      --id ID                 Id; publishing it again has no effect.
+      --no-wait               Only record it; another process works on it.
+
+    Examples:
+      weft board publish News Topic title=Rain
+      weft board publish News Topic '{"title": "Rain"}' --tag weather --model sample
+      weft board publish News Lead --input lead.json --correlation rain --to Editor
+    """
     board = find_board(streams, name)
     payload = _read_payload(board, type_, fields, input_)
     if to:
@@ -98,25 +93,28 @@ def publish(  # noqa: PLR0913 - the fields of an artifact
     audience = _read_visibility(visibility)
     session = Session(streams, locate_journal(streams, journal))
 
-    async def put(host: Host) -> Publication:
+    async def put(host: Host, usual: str | None) -> Publication:
         with placed_findings(board.folder):
             made = await host.publish(
                 board.name, type_, payload,
-                scope=LOCAL, tags=tag, visibility=audience, correlation=correlation,
-                partition=partition, id=id_, agent=to, model=await model_name(host, model),
+                scope=command_scope(), tags=tag, visibility=audience, correlation=correlation,
+                partition=partition, id=id_, agent=to, model=await model_name(host, model) or usual,
             )  # fmt: skip
         session.run = made.run
         return made
 
     async def write() -> Result:
-        async with hosted(session.location, works=False) as host:
-            made = await put(host)
+        # The model may be known to the worker only.
+        async with hosted(session.location, works=False, default_model=SAMPLE) as host:
+            made = await put(host, None)
             await host.quiet()
-        return Published(made, type_, session.location)
+        text = clean(f"published {type_} {made.id} in run {made.run}")
+        resume = f"  a worker processes it: weft worker{session.location.options}"
+        return Result({"published": made}, text, [resume])
 
     async def follow(person: Person) -> Result:
         async with interactive_host(session, person, seed) as host:
-            made = await put(host)
+            made = await put(host, default_model(board.spec, session.location.workspace))
             session.printed = await _event_before(host, made)
             await _print_start(host, made, type_, session)
             return await follow_run(host, session, person)
@@ -129,11 +127,10 @@ async def _print_start(host: Host, made: Publication, type_: str, session: Sessi
     if streams.settings.json:
         streams.result(document({"published": made._asdict()}, line=True))
         return
-    workflow = await host.workflow(made.run, scope=LOCAL)
-    state = await host.state(made.run, scope=LOCAL)
+    workflow = await host.workflow(made.run, scope=command_scope())
+    state = await host.state(made.run, scope=command_scope())
     models = models_line(workflow, state.model, begins=not session.printed)
-    for line in (f"published {type_} {made.id} in run {made.run}", models):
-        streams.note(streams.paint_error(clean(line), "dim"))
+    streams.aside(f"published {type_} {made.id} in run {made.run}", models)
 
 
 async def _event_before(host: Host, made: Publication) -> int:
@@ -144,6 +141,7 @@ async def _event_before(host: Host, made: Publication) -> int:
     return 0
 
 
+@command
 def flush(
     name: BoardName,
     run: RunName,
@@ -153,20 +151,24 @@ def flush(
     journal: JournalFile = None,
     streams: Output,
 ) -> Result:
-    """Process all pending batches now, and follow the run."""
+    """Process all pending batches now, and follow the run.
+
+    Examples:
+      weft board flush News last
+    """
     board = find_board(streams, name)
     session = Session(streams, locate_journal(streams, journal, must_exist=True))
 
     async def work(person: Person) -> Result:
         async with interactive_host(session, person, seed) as host:
             session.run = await find_board_run(host, board, run)
-            row = await host.run(session.run, scope=LOCAL)
+            row = await host.run(session.run, scope=command_scope())
             if row.status == "ended":
                 look = f"inspect it: weft inspect {row.run}{session.location.options}"
                 raise usage(f"run {row.run} has ended and has no pending batches", look)
             session.printed = row.seq
             async with subscribed(host, row.run, after=row.seq) as news:
-                await host.flush(row.run, scope=LOCAL)
+                await host.flush(row.run, scope=command_scope())
                 return await follow_run(host, session, person, news)
 
     return run_session(session, work)
@@ -182,25 +184,10 @@ def _read_payload(
     if file is not None:
         return read_json_file(file, 'name a JSON file, such as {"title": "News"}')
     if len(fields) == 1 and fields[0].lstrip().startswith(("{", "[")):
-        return _parse(fields[0], "the payload")
+        return parse_json(fields[0], "the payload", _AN_OBJECT)
     properties = _properties(board.types.schemas[type_])
-    payload: dict[str, Json] = {}
-    for pair in fields:
-        key, equals, text = pair.partition("=")
-        if not equals or not key:
-            raise usage(f'invalid field "{pair}"', _EXAMPLE)
-        if key in payload:
-            raise usage(f"{key} is given twice", "keep one of them")
-        payload[key] = _value(text, properties.get(key, {}))
-    return payload
-
-
-def _parse(text: str, what: str) -> Json:
-    try:
-        return cast("Json", json.loads(text))
-    except ValueError as error:
-        hint = 'write an object: {"title": "News"}'
-        raise usage(f"{what} is not valid JSON: {error}", hint) from error
+    pairs = read_pairs(fields, "FIELD=VALUE", _EXAMPLE, unique=True)
+    return {key: _value(text, properties.get(key, {})) for key, text in pairs}
 
 
 def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -244,4 +231,4 @@ def _read_visibility(text: str | None) -> Mapping[str, Json] | None:
         return None
     if not text.lstrip().startswith("{"):
         return {"kind": text.strip()}
-    return cast("Mapping[str, Json]", _parse(text, "the visibility"))
+    return cast("Mapping[str, Json]", parse_json(text, "the visibility", _AN_OBJECT))

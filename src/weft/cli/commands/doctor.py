@@ -3,86 +3,137 @@
 import asyncio
 import os
 import platform
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final
 
 import yaml
 from cyclopts import Parameter
 
-from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY
-from weft.adapters.system_clock import SystemClock
-from weft.app.documents import documents_file, open_documents
-from weft.app.embeddings import open_embedder
-from weft.app.folders import LOCAL
-from weft.app.installation import linking_of
-from weft.app.models import SAMPLE, open_registry
-from weft.app.settings import ANY_MODEL, allowed_hosts, durability_of, tool_limits
+import weft
+from weft.adapters.documents.requests import shown_address
+from weft.adapters.sqlite_file import is_on_read_only_disk
+from weft.app.diagnosis import (
+    Diagnosis,
+    check_disk,
+    check_embeddings,
+    check_models,
+    check_page,
+)
+from weft.app.documents import documents_address, documents_file, open_documents
+from weft.app.folders import JOURNAL
+from weft.app.models import SAMPLE
+from weft.app.settings import SETTINGS
+from weft.app.stores import shown_store
 from weft.cli.failure import Exit, os_error_text, remedy
-from weft.cli.hosting import JournalFile, JournalLocation, is_stopped
+from weft.cli.hosting import (
+    MAKE_KEY,
+    VIEWERS,
+    JournalFile,
+    JournalLocation,
+    RunServer,
+    ServerUrl,
+    find_server,
+    is_stopped,
+    other_version,
+)
 from weft.cli.results import Result
+from weft.cli.scope import command_scope
 from weft.cli.settings import PACKAGES
-from weft.cli.starting import is_badged
 from weft.cli.streams import Streams, counted
 from weft.environment import read_environment
-from weft.errors import StoreError, UsageError
+from weft.errors import AccessDenied, PortError, StoreError, UsageError
 from weft.findings import is_error
 from weft.packages.review import review
 from weft.packages.workspace import EXAMPLES, is_package, shipped_folder
 from weft.packages.writer import schema_files
 from weft.spec.patterns import PATTERNS
 
-#: Less free disk space than this is a warning.
-_LEAST_FREE: Final = 200 * 1024 * 1024
+#: At most so many running runs are looked at.
+_MOST_RUNNING: Final = 10_000
 
 _NO_SQLITE: Final = "this Python has no sqlite3 module"
 _ELSEWHERE: Final = "or use another file: --journal FILE"
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """The result of one check; `remedy` is the command that fixes it."""
-
-    state: Literal["ok", "warn", "fail"]
-    subject: str
-    fact: str
-    remedy: str = ""
-
-
-@dataclass(frozen=True)
-class Diagnoses(Result):
-    """The results of all checks."""
-
-    ok: bool
-    checks: tuple[Diagnosis, ...]
-
-    @property
-    def exit(self) -> Exit:
-        """The exit code: 3 if a check failed."""
-        return Exit.DONE if self.ok else Exit.SETUP
-
-    def show(self, streams: Streams) -> None:
-        """Print a table; with --quiet only the problems."""
-        checks = [each for each in self.checks if each.state != "ok" or not streams.settings.quiet]
-        rows = [(each.state, each.subject, each.fact, each.remedy) for each in checks]
-        streams.rows(rows, styles={"ok": "green", "warn": "yellow", "fail": "red"})
-
-
 def doctor(
-    *, journal: JournalFile = None, streams: Annotated[Streams, Parameter(parse=False)]
+    *,
+    journal: JournalFile = None,
+    server: ServerUrl = None,
+    streams: Annotated[Streams, Parameter(parse=False)],
 ) -> Result:
-    """Check the setup, and print the commands that fix it."""
-    found = tuple(diagnose(streams.settings.workspace, journal))
-    return Diagnoses(all(each.state != "fail" for each in found), found)
+    """Check the setup, or a server, and print the commands that fix it."""
+    workspace = streams.settings.workspace
+    named = find_server(workspace, journal, server)
+    found = () if server is not None else tuple(diagnose(workspace, journal))
+    if named is not None:
+        found += asyncio.run(_diagnose_server(named))
+    is_ok = all(each.state != "fail" for each in found)
+    shown = [each for each in found if each.state != "ok" or not streams.settings.quiet]
+    rows = [(each.state, each.subject, each.fact, each.remedy) for each in shown]
+    table = streams.table(rows, styles={"ok": "green", "warn": "yellow", "fail": "red"})
+    data = {"ok": is_ok, "checks": found}
+    return Result(data, table if rows else "", outcome=Exit.DONE if is_ok else Exit.SETUP)
 
 
-def diagnose(workspace: Path, file: Path | None = None) -> Iterator[Diagnosis]:
+async def _diagnose_server(server: RunServer) -> tuple[Diagnosis, ...]:
+    """Check a server: its address, version, key and store; for operators workers and models."""
+    # Deferred: most commands need no client.
+    from weft.client import Client  # noqa: PLC0415
+
+    async with Client(server.url, key=server.key) as client:
+        try:
+            await client.require_alive()
+        except (PortError, UsageError, AccessDenied) as error:
+            start = "weft serve, or correct the address"
+            return (Diagnosis("fail", "server", str(error), start),)
+        found = [Diagnosis("ok", "server", f"{server.url} answers")]
+        try:
+            me = await client.me()
+        except (PortError, UsageError, AccessDenied) as error:
+            found.append(Diagnosis("fail", "key", str(error), f"{MAKE_KEY}; set WEFT_SERVER_KEY"))
+        else:
+            found += (_check_key(me), _check_version(me["version"], me["mode"]))
+            if not {"operator", "administrator"}.isdisjoint(me["roles"]):
+                found += [
+                    Diagnosis(
+                        each["state"], f"server: {each['subject']}", each["fact"], each["remedy"]
+                    )
+                    for each in await client.doctor()
+                    if each["subject"] in ("runs", "models")
+                ]
+        try:
+            await client.require_ready()
+            found.append(Diagnosis("ok", "store", "runs can be started"))
+        except (PortError, UsageError) as error:
+            look = "weft doctor, in the workspace of the server"
+            found.append(Diagnosis("fail", "store", str(error), look))
+        with suppress(PortError, UsageError, AccessDenied):  # They are for operators of `local`.
+            checks = [Diagnosis(**check) for check in await client.doctor()]
+            found += (each for each in checks if each.subject in (*SETTINGS, "--no-work"))
+    return tuple(found)
+
+
+def _check_key(me: Mapping[str, Any]) -> Diagnosis:
+    fact = f"{me['user']} of {me['app']}: {', '.join(me['roles'])}"
+    if VIEWERS.isdisjoint(me["roles"]):
+        return Diagnosis("warn", "key", f"{fact}; commands are for developers", MAKE_KEY)
+    return Diagnosis("ok", "key", fact)
+
+
+def _check_version(number: str, mode: str) -> Diagnosis:
+    if number == weft.__version__:
+        return Diagnosis("ok", "version", f"Weft {number}, {mode}")
+    fix = f'pip install "weft-agents=={number}"'
+    return Diagnosis("warn", "version", other_version(number), fix)
+
+
+def diagnose(workspace: Path, file: str | None = None) -> Iterator[Diagnosis]:
     """Run every check; `file` is the journal, if it is not the one of the workspace."""
     location = JournalLocation(workspace, file)
     yield Diagnosis("ok", "python", platform.python_version())
@@ -92,11 +143,13 @@ def diagnose(workspace: Path, file: Path | None = None) -> Iterator[Diagnosis]:
     yield check_watching()
     yield check_encoding()
     yield check_templates()
-    yield check_models()
-    yield check_embeddings()
+    yield check_page()
+    settings = read_environment()
+    yield check_models(settings, default=SAMPLE)
+    yield check_embeddings(settings)
     for subject, check in {
         "folder": lambda: check_folder(workspace),
-        "disk": lambda: check_disk(location),
+        "disk": lambda: check_disk_of(location),
         "workspace": lambda: check_packages(workspace),
         "schemas": lambda: check_schemas(workspace),
         "journal": lambda: check_journal(location),
@@ -107,6 +160,8 @@ def diagnose(workspace: Path, file: Path | None = None) -> Iterator[Diagnosis]:
         except OSError as error:
             # The other checks still run.
             yield Diagnosis("fail", subject, os_error_text(error), remedy(error))
+        except UsageError as error:  # A wrong setting, or a library that is not installed.
+            yield Diagnosis("fail", subject, str(error), error.hint or "")
 
 
 def check_yaml() -> Diagnosis:
@@ -188,16 +243,12 @@ def check_folder(workspace: Path) -> Diagnosis:
     return Diagnosis("fail", "folder", fact, allow)
 
 
-def check_disk(location: JournalLocation) -> Diagnosis:
+def check_disk_of(location: JournalLocation) -> Diagnosis:
     """Check the free disk space for the journal."""
-    folder = location.file.parent
-    is_apart = location.journal is not None and folder.is_dir()
-    free = shutil.disk_usage(folder if is_apart else location.workspace).free
-    fact = f"{free // (1024 * 1024):,} MiB free"
-    if free >= _LEAST_FREE:
-        return Diagnosis("ok", "disk", fact)
+    folder = (location.file or location.workspace / JOURNAL).parent
+    is_apart = folder != (location.workspace / JOURNAL).parent and folder.is_dir()
     where = str(location.file) if is_apart else "the workspace"
-    return Diagnosis("warn", "disk", fact, f"free some space on the disk of {where}")
+    return check_disk(folder if is_apart else location.workspace, where)
 
 
 def check_packages(workspace: Path) -> Diagnosis:
@@ -237,69 +288,40 @@ def _has(file: Path, text: str) -> bool:
     return file.is_file() and file.read_bytes() == text.encode()
 
 
-def check_models() -> Diagnosis:
-    """Check the models that the environment names, and list its keys."""
-    settings = read_environment()
-    usual = settings.get("WEFT_MODEL") or SAMPLE
-    try:
-        _require_valid(settings, usual)
-    except UsageError as error:
-        return Diagnosis("fail", "models", str(error), error.hint or "")
-    keys = [name for name in _key_settings() if settings.get(name)]
-    known = f"keys: {', '.join(keys)}" if keys else "no key is set"
-    return Diagnosis("ok", "models", f"{usual} by default; {known}")
-
-
-def _require_valid(settings: Mapping[str, str], usual: str) -> None:
-    """Raise what every run would raise because of the settings."""
-    registry, fallbacks = open_registry(settings, SystemClock())
-    tool_limits(settings)
-    durability_of(settings)
-    allowed_hosts(settings)
-    linking_of(settings)
-    for name in (usual, *fallbacks, *fallbacks.values()):
-        if name != ANY_MODEL and not is_badged(name):
-            registry.model(name)
-
-
-def _key_settings() -> Iterator[str]:
-    """Yield the names of the settings that hold keys."""
-    yield from (each.key_setting for each in COMPATIBLE.values() if each.key_setting)
-    for library in THROUGH_LIBRARY.values():
-        yield from (name for argument, name in library.arguments if argument == "api_key")
-
-
-def check_embeddings() -> Diagnosis:
-    """Check the embedding model of collections."""
-    try:
-        embedder = open_embedder(read_environment())
-    except UsageError as error:
-        return Diagnosis("fail", "embeddings", str(error), error.hint or "")
-    if embedder is None:
-        fact = "none: collections are searched by keywords only"
-        return Diagnosis("ok", "embeddings", fact, "weft embeddings install")
-    return Diagnosis("ok", "embeddings", embedder.name)
-
-
 def check_journal(location: JournalLocation) -> Diagnosis:
-    """Read every event, and name the runs that no process works on."""
+    """Read every event of a file, or connect to PostgreSQL; name runs that no process works on."""
     if find_spec("_sqlite3") is None:
-        return Diagnosis("warn", "journal", f"runs cannot be kept: {_NO_SQLITE}")
-    # Deferred: some Pythons are built without sqlite3.
-    from weft.adapters.sqlite.health import examine  # noqa: PLC0415
-
-    file = location.file
+        return Diagnosis("warn", "journal", f"runs cannot be stored: {_NO_SQLITE}")
     if location.blocked:
         return Diagnosis("fail", "journal", location.blocked, _move_away(location))
-    if not file.exists():
-        return Diagnosis("ok", "journal", f"{file} does not exist: there are no runs yet")
+    if location.is_missing:
+        return Diagnosis("ok", "journal", f"{location.file} does not exist: there are no runs yet")
     try:
-        found = examine(file)
+        return asyncio.run(_check_store(location))
     except StoreError as error:
-        return Diagnosis("fail", "journal", str(error), _journal_remedy(error, location))
-    fact = f"{file}: {counted(found.runs, 'run')}, {counted(found.events, 'event')}"
-    unfinished = [row for row in found.unfinished if (row.app, row.user) == _LOCAL_KEY]
-    stopped = [row.run for row in unfinished if is_stopped(row)]
+        fix = _journal_remedy(str(error), location, retryable=error.retryable)
+        return Diagnosis("fail", "journal", str(error), fix)
+
+
+async def _check_store(location: JournalLocation) -> Diagnosis:
+    # Deferred: some Pythons are built without sqlite3.
+    from weft.adapters.sql.check import check_store  # noqa: PLC0415
+    from weft.app.store_admin import operated_store  # noqa: PLC0415
+
+    async with operated_store(location.address) as store:
+        if location.file is None:  # It may be large: `weft store check` reads everything.
+            fact = f"{shown_store(location.address)} can be reached"
+        else:
+            found = await check_store(store)
+            if found.problems:
+                first, *others = found.problems
+                more = f", and {counted(len(others), 'more problem')}" if others else ""
+                return Diagnosis("fail", "journal", first + more, _journal_remedy(first, location))
+            fact = (
+                f"{location.file}: {counted(found.runs, 'run')}, {counted(found.events, 'event')}"
+            )
+        running = await store.runs(command_scope(), status="running", limit=_MOST_RUNNING)
+    stopped = [row.run for row in running if is_stopped(row)]
     if stopped:
         fact += f", {counted(len(stopped), 'run')} without a process"
         which = stopped[0] if len(stopped) == 1 else "--all"
@@ -307,36 +329,33 @@ def check_journal(location: JournalLocation) -> Diagnosis:
     return _check_writable(location, fact)
 
 
-_LOCAL_KEY: Final = (LOCAL.app, LOCAL.user)
-
-
 def _check_writable(location: JournalLocation, fact: str) -> Diagnosis:
     """Warn about a sound journal that cannot be written."""
-    # Deferred: some Pythons are built without sqlite3.
-    from weft.adapters.sqlite.errors import on_read_only_disk  # noqa: PLC0415
-
-    if on_read_only_disk(location.file):
+    file = location.file
+    if file is None:
+        return Diagnosis("ok", "journal", fact)
+    if is_on_read_only_disk(str(file)):
         fact += "; read only: it is on a read-only file system"
         return Diagnosis("warn", "journal", fact, f"copy it to a writable one, {_ELSEWHERE}")
-    if not os.access(location.file, os.W_OK):
-        path = quote(str(location.file))
+    if not os.access(file, os.W_OK):
         fact += "; read only: it may not be written"
-        return Diagnosis("warn", "journal", fact, f"chmod u+w {path}, {_ELSEWHERE}")
+        return Diagnosis("warn", "journal", fact, f"chmod u+w {quote(str(file))}, {_ELSEWHERE}")
     return Diagnosis("ok", "journal", fact)
 
 
-def _journal_remedy(error: StoreError, location: JournalLocation) -> str:
+def _journal_remedy(text: str, location: JournalLocation, *, retryable: bool = False) -> str:
     """Return what to do about a journal; sound data of others is never moved away."""
-    # Deferred: some Pythons are built without sqlite3.
-    from weft.adapters.sqlite.errors import on_read_only_disk  # noqa: PLC0415
-
-    if error.retryable:
+    file = location.file
+    if file is None:
+        if "weft store migrate" in text:
+            return f"weft store migrate{location.options}"
+        return "check the address in WEFT_STORE or --journal, and that the server is running"
+    if retryable:
         return f"wait a moment, then check again: weft doctor{location.options}"
-    if on_read_only_disk(location.file):
+    if is_on_read_only_disk(str(file)):
         return f"copy it to a writable file system, {_ELSEWHERE}"
-    if not os.access(location.file, os.R_OK):
-        return f"chmod u+rw {quote(str(location.file))}, {_ELSEWHERE}"
-    text = str(error)
+    if not os.access(file, os.R_OK):
+        return f"chmod u+rw {quote(str(file))}, {_ELSEWHERE}"
     if (damaged := _damaged_run(text)) is not None:
         return f"list the others: weft runs list{location.options}; only run {damaged} is affected"
     if "another program" in text or "newer Weft" in text:
@@ -345,7 +364,7 @@ def _journal_remedy(error: StoreError, location: JournalLocation) -> str:
 
 
 def _damaged_run(message: str) -> str | None:
-    """Return the run that an error is about, if it is about one run only."""
+    """Return the run that an error concerns, if it concerns only one."""
     words = message.split()
     if "run" not in words[:-1]:
         return None
@@ -355,14 +374,15 @@ def _damaged_run(message: str) -> str | None:
 def _move_away(location: JournalLocation) -> str:
     """Return the command that moves a damaged journal away without losing it."""
     # The whole folder: SQLite keeps recent events in a second file.
-    path = quote(str(location.file.parent if location.journal is None else location.file))
+    file = location.file or Path()
+    path = quote(str(file.parent if file == location.workspace / JOURNAL else file))
     return f"mv {path} {path}.damaged, {_ELSEWHERE}"
 
 
 def check_documents(workspace: Path) -> Diagnosis:
     """Check where documents are, and read some."""
     if find_spec("_sqlite3") is None:
-        return Diagnosis("warn", "documents", f"documents cannot be kept: {_NO_SQLITE}")
+        return Diagnosis("warn", "documents", f"documents cannot be stored: {_NO_SQLITE}")
     settings = read_environment()
     try:
         file = documents_file(workspace, settings)
@@ -376,16 +396,17 @@ def check_documents(workspace: Path) -> Diagnosis:
     except UsageError as error:  # a wrong setting, or a library that is not installed
         return Diagnosis("fail", "documents", str(error), error.hint or "")
     fact = f"{counted(sum(counts), 'document')} in {counted(len(counts), 'collection')}"
-    return Diagnosis("ok", "documents", f"{file or _address(settings)}: {fact}")
+    place = file or shown_address(documents_address(settings))
+    return Diagnosis("ok", "documents", f"{place}: {fact}")
 
 
 async def _read_documents(workspace: Path, settings: Mapping[str, str]) -> list[int]:
     """Return the number of documents of each collection, after reading one of each."""
     store = await open_documents(workspace, settings)
     try:
-        found = await store.collections(LOCAL)
+        found = await store.collections(command_scope())
         for collection, _ in found:
-            await store.page(LOCAL, collection, limit=1)
+            await store.page(command_scope(), collection, limit=1)
         return [count for _, count in found]
     finally:
         await store.close()
@@ -393,15 +414,8 @@ async def _read_documents(workspace: Path, settings: Mapping[str, str]) -> list[
 
 def _documents_remedy(error: StoreError, file: Path | None) -> str:
     if file is None:
-        return "check the address in WEFT_DOCUMENTS, and that the server is running"
+        return "check the address in WEFT_DOCUMENTS or WEFT_STORE, and that the server is running"
     if error.retryable:
         return "wait a moment, then check again: weft doctor"
     path = quote(str(file))
     return f"mv {path} {path}.damaged, or name another file in WEFT_DOCUMENTS"
-
-
-def _address(settings: Mapping[str, str]) -> str:
-    # Deferred: it needs an optional dependency, which is installed here.
-    from weft.adapters.documents.mongodb_values import shown_address  # noqa: PLC0415
-
-    return shown_address(settings["WEFT_DOCUMENTS"])

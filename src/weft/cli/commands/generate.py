@@ -1,6 +1,5 @@
 """weft generate: from a brief to a plan to a package, with the agents of the Generator."""
 
-import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,7 +7,6 @@ from typing import Annotated, Any, Final, cast
 
 from cyclopts import Parameter
 
-from weft.app.folders import LOCAL
 from weft.app.generation import (
     GENERATOR,
     StepName,
@@ -19,7 +17,7 @@ from weft.app.generation import (
 from weft.cli.chat.conversation import Session, subscribed
 from weft.cli.chat.follow_run import interactive_host, run_session
 from weft.cli.chat.person import Person, stdin_is_terminal
-from weft.cli.failure import not_found, remedy, setup, usage
+from weft.cli.failure import did_you_mean, setup, usage
 from weft.cli.generation import (
     PackagesFolder,
     Wishes,
@@ -28,78 +26,78 @@ from weft.cli.generation import (
     output_folder,
     require_generation,
 )
-from weft.cli.hosting import JournalFile, Output, find_run, locate_journal
+from weft.cli.hosting import JournalFile, find_run, locate_journal
+from weft.cli.options import Output, command
 from weft.cli.results import Result
-from weft.cli.starting import package_to_run, read_message, start_run
+from weft.cli.scope import command_scope
+from weft.cli.starting import find_runnable, read_message, read_text_file, start_run
 from weft.cli.streams import Streams
 from weft.errors import SetupError
 from weft.findings import Json
 from weft.ids import nearest
-from weft.packages.reader import read_package
 from weft.packages.text import documents
 from weft.runtime.host import Host
 from weft.spec.plan import ActionPlan
 
 #: The suffixes of data files; any other file is a brief in words.
 _DATA: Final = (".json", ".yaml", ".yml")
-_STDIN: Final = Path("-")
 
 
+@command
 def generate(  # noqa: PLR0913 - its options
-    brief: Annotated[
-        str | None, Parameter(help="What the workflow should do, in your words.")
-    ] = None,
+    brief: str | None = None,
     /,
     *,
-    from_: Annotated[
-        Path | None,
-        Parameter(
-            name="--from",
-            metavar="FILE",
-            allow_leading_hyphen=True,
-            help="Read the brief from a text file or from stdin (-), or an action plan from a "
-            "JSON file.",
-        ),
-    ] = None,
-    answers: Annotated[
-        Path | None,
-        Parameter(metavar="FILE", help="Answers by field, as JSON or YAML."),
-    ] = None,
-    approve: Annotated[
-        bool,
-        Parameter(help="Run without prompts: accept the defaults, the plan and the package."),
-    ] = False,
-    promote: Annotated[bool, Parameter(help="Promote the package without asking.")] = False,
-    update: Annotated[
-        bool, Parameter(help="Also update a package that was generated from another plan.")
-    ] = False,
-    until: Annotated[StepName | None, Parameter(help="Stop after this step.")] = None,
+    from_: Annotated[Path | None, Parameter(allow_leading_hyphen=True)] = None,
+    answers: Path | None = None,
+    approve: bool = False,
+    promote: bool = False,
+    update: bool = False,
+    until: StepName | None = None,
     output: PackagesFolder = None,
-    run: Annotated[
-        str | None,
-        Parameter(metavar="RUN", help="Continue this generation: its id, its end, or last."),
-    ] = None,
-    take_over: Annotated[bool, Parameter(help="Also if another process works on the run.")] = False,
-    model: Annotated[
-        str | None,
-        Parameter(
-            metavar="NAME",
-            help="Model of every agent: PROVIDER:MODEL, designer, you, or replay:RUN; the designer "
-            "replaces what it cannot do.",
-        ),
-    ] = None,
+    run: str | None = None,
+    take_over: bool = False,
+    model: str | None = None,
     journal: JournalFile = None,
     streams: Output,
 ) -> Result:
-    """Design a workflow with a person, and write its package after approval."""
+    """Design a workflow with you, and write its package after you approve the plan.
+
+    This is a run of the package Generator: an interview, a plan, your approval, the files, a check
+    with simulated runs, your approval. Without a language model, fixed rules design it. A package
+    generated before from the same brief or plan is updated, and your changes are kept. Exits with 4
+    if a question is open and stdin is not a terminal, with 7 if a package is in the way or the same
+    lines were changed.
+
+    Options:
+      BRIEF           What the workflow should do, in your words.
+      --from FILE     Read the brief from a text file or from stdin (-), or an action plan from a
+                      JSON file.
+      --answers FILE  Answers by field, as JSON or YAML.
+      --approve       Run without prompts: accept the defaults, the plan and the package.
+      --promote       Promote the package without asking.
+      --update        Also update a package that was generated from another plan.
+      --until         Stop after this step.
+      --run RUN       Continue this generation: its id, its end, or last.
+      --take-over     Also if another process works on the run.
+      --model NAME    Model of every agent: PROVIDER:MODEL, designer, you, or replay:RUN; the
+                      designer replaces what it cannot do.
+
+    Examples:
+      weft generate 'Route questions of customers to billing or tech' --approve
+      weft generate --from brief.txt --model designer --approve -o workflows
+      weft generate --from brief.txt --answers answers.yaml --until plan
+      weft generate --run last      continues one that waits or was interrupted
+      weft generate --from workflows/Returns/action_plan.json      after changing the plan
+    """
     if run is not None and (brief is not None or from_ is not None or model is not None):
         raise usage("--run continues a generation", "leave out the brief, --from and --model")
     if take_over and run is None:
         raise usage("--take-over needs --run", "weft generate --run RUN --take-over")
     if brief is not None and from_ is not None:
         raise usage("the brief is given twice", "keep the text, or --from FILE")
-    folder = package_to_run(streams, GENERATOR)
-    known = answer_fields(read_package(folder).spec)
+    package = find_runnable(streams, GENERATOR)
+    known = answer_fields(package.spec)
     given = {} if answers is None else _read_answers(answers, known)
     wishes = Wishes(given, approve, promote, update, until, output)
     message, plan = (brief, None) if from_ is None else _read_source(from_)
@@ -117,7 +115,7 @@ def generate(  # noqa: PLR0913 - its options
                 values = None if plan is None else plan_values(plan)
                 with _without_key():
                     session.run = await start_run(
-                        host, streams, folder, message=message, values=values, model=model
+                        host, streams, package, message=message, values=values, model=model
                     )
                 async with subscribed(host, session.run) as news:
                     stopped = await follow_generation(host, session, person, news, wishes)
@@ -152,7 +150,7 @@ async def _continue(
     session.run, session.printed = row.run, row.seq
     async with subscribed(host, row.run, after=row.seq) as news:
         if row.status == "running":
-            await host.resume(row.run, scope=LOCAL, take_over=take_over, streamed=True)
+            await host.resume(row.run, scope=command_scope(), take_over=take_over, streamed=True)
         return await follow_generation(host, session, person, news, wishes)
 
 
@@ -173,7 +171,7 @@ def _first_message(message: str | None, streams: Streams, *, approve: bool) -> s
 
 def _read_source(file: Path) -> tuple[str, ActionPlan | None]:
     """Return the first message and the plan of a file; a text file is a brief."""
-    text = _read_text(file, "name a text file, or the action_plan.json of a package")
+    text = read_text_file(file, "name a text file, or the action_plan.json of a package")
     if file.suffix.lower() not in _DATA:
         if not text.strip():
             raise usage(f"{file} is empty", "describe in it what the workflow should do")
@@ -182,20 +180,9 @@ def _read_source(file: Path) -> tuple[str, ActionPlan | None]:
     return f"The plan is given: {plan.strategy.workflow_name}", plan
 
 
-def _read_text(file: Path, hint: str) -> str:
-    try:
-        raw = sys.stdin.buffer.read() if file == _STDIN else file.read_bytes()
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise usage(f"{file} is not UTF-8 text", "save the file as UTF-8") from error
-    except OSError as error:
-        hint = hint if isinstance(error, FileNotFoundError) else remedy(error) or hint
-        raise not_found(f"cannot read {file}: {error.strerror}", hint) from error
-
-
 def _read_answers(file: Path, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Json]:
     """Return the answers in a file by field."""
-    text = _read_text(file, "name a JSON or YAML file with answers by field")
+    text = read_text_file(file, "name a JSON or YAML file with answers by field")
     document = documents.read(str(file), text.encode())
     if not document.ok:
         errors = "; ".join(f"{each.place}: {each.message}" for each in document.findings)
@@ -208,8 +195,7 @@ def _read_answers(file: Path, known: Mapping[str, Mapping[str, Any]]) -> dict[st
 
 def _answer(file: Path, name: str, value: Json, known: Mapping[str, Mapping[str, Any]]) -> Json:
     if name not in known:
-        near = nearest(name, known)
-        hints = [f"did you mean {near}?"] if near else []
+        hints = did_you_mean(nearest(name, known))
         raise usage(f"{file}: unknown field {name}", *hints, f"available: {', '.join(known)}")
     choices = known[name].get("enum")
     if choices and value not in choices:

@@ -1,20 +1,24 @@
 """weft plan: show, compare, approve and comment on the action plans of generations."""
 
 import asyncio
-from dataclasses import dataclass, replace
-from typing import Annotated, Final
+from dataclasses import replace
+from typing import Final
 
-from cyclopts import Parameter
-
-from weft.app.folders import LOCAL
-from weft.app.generation import APPROVALS, GENERATOR, Generation, PlanPart, Round, commented_part
+from weft.app.generation import (
+    ACCEPTED,
+    ADJUST,
+    APPROVALS,
+    GENERATOR,
+    Generation,
+    PlanPart,
+    Round,
+    commented_part,
+)
 from weft.cli.chat.conversation import Session, subscribed
 from weft.cli.chat.follow_run import interactive_host, run_session
 from weft.cli.chat.person import Person
 from weft.cli.failure import CommandFailed, conflict, not_found, usage
 from weft.cli.generation import (
-    ACCEPTED,
-    ADJUST,
     PackagesFolder,
     Wishes,
     close_generation,
@@ -25,7 +29,6 @@ from weft.cli.generation import (
 from weft.cli.hosting import (
     JournalFile,
     JournalLocation,
-    Output,
     RunName,
     find_run,
     hosted,
@@ -33,13 +36,15 @@ from weft.cli.hosting import (
     is_stopped,
     locate_journal,
 )
+from weft.cli.options import Output, command
 from weft.cli.pages.generation import decision_lines, plan_page
-from weft.cli.results import Hidden, Result
+from weft.cli.results import Result
+from weft.cli.scope import command_scope
 from weft.cli.starting import read_message
 from weft.cli.streams import Streams
 from weft.engine.rows import RequestRow, RunRow
 from weft.findings import Json
-from weft.generator.plan import Change, change_lines, compare_plans
+from weft.generator.plan import change_lines, compare_plans
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer
 
@@ -47,99 +52,73 @@ from weft.runtime.signals import Answer
 _LEAST: Final = 8
 
 
-@dataclass(frozen=True)
-class ShownPlan(Result):
-    """The plan of one round of a generation."""
-
-    run: str
-    round: int
-    rounds: int
-    hash: str
-    acceptance: str
-    comments: list[dict[str, Json]]
-    plan: Json
-    found: Hidden[Round]
-    generation: Hidden[Generation]
-    mermaid: Hidden[bool]
-    options: Hidden[str]
-    promote: Hidden[str]
-
-    def show(self, streams: Streams) -> None:
-        """Print the plan with its diagram and the decisions, or the diagram as Mermaid."""
-        if self.mermaid:
-            streams.result(self.found.plan.diagram.mermaid_diagram.rstrip("\n"))
-            return
-        streams.result(plan_page(self.found, streams))
-        streams.result("\n".join(["", *decision_lines(self.generation, self.found)]))
-        if self.acceptance == "pending" and self.round == self.rounds:
-            streams.note(f"  approve: weft plan approve {self.run}{self.options}")
-            streams.note(f"  comment: weft plan comment {self.run} TEXT{self.options}")
-        if self.promote:
-            streams.note(f"  promote: {self.promote}")
-
-
-@dataclass(frozen=True)
-class PlanDiff(Result):
-    """The differences between two rounds of a plan."""
-
-    run: str
-    rounds: tuple[int, int]
-    hashes: tuple[str, str]
-    changes: tuple[Change, ...]
-
-    def show(self, streams: Streams) -> None:
-        """Print one line per change."""
-        styles = {"+": "green", "-": "red", "~": "cyan"}
-        for line in change_lines(self.changes):
-            streams.result(streams.paint(line, styles[line[0]]))
-        if not self.changes:
-            streams.note(f"rounds {self.rounds[0]} and {self.rounds[1]} are the same plan")
-
-
+@command
 def show(
     run: RunName,
     /,
     *,
-    round_: Annotated[
-        int | None,
-        Parameter(name="--round", metavar="N", help="The plan of this round; default: the last."),
-    ] = None,
-    mermaid: Annotated[bool, Parameter(help="Print the diagram as Mermaid.")] = False,
+    round_: int | None = None,
+    mermaid: bool = False,
     journal: JournalFile = None,
     streams: Output,
 ) -> Result:
-    """Show a plan, its diagram and the decisions."""
+    """Show the plan of a generation, its diagram and the decisions.
+
+    RUN `last` is the last generation.
+
+    Options:
+      --round N  The plan of this round; default: the last.
+      --mermaid  Print the diagram as Mermaid.
+
+    Examples:
+      weft plan show last
+      weft plan show last --round 1
+      weft plan show last --mermaid
+    """
     location = locate_journal(streams, journal, must_exist=True)
     row, generation = _read(location, run)
     found = _round(row, generation, round_)
-    return ShownPlan(
-        row.run,
-        found.number,
-        len(generation.rounds),
-        found.hash,
-        generation.acceptance,
-        [dict(comment) for comment in generation.comments],
-        found.plan.model_dump(mode="json", by_alias=True),
-        found,
-        generation,
-        mermaid,
-        location.options,
-        how_to_promote(row, generation, location),
-    )
+    data = {
+        "run": row.run,
+        "round": found.number,
+        "rounds": len(generation.rounds),
+        "hash": found.hash,
+        "acceptance": generation.acceptance,
+        "comments": [dict(comment) for comment in generation.comments],
+        "plan": found.plan.model_dump(mode="json", by_alias=True),
+    }
+    if mermaid:
+        return Result(data, found.plan.diagram.mermaid_diagram.rstrip("\n"))
+    notes: list[str] = []
+    if generation.acceptance == "pending" and found.number == len(generation.rounds):
+        notes.append(f"  approve: weft plan approve {row.run}{location.options}")
+        notes.append(f"  comment: weft plan comment {row.run} TEXT{location.options}")
+    promote = how_to_promote(row, generation, location)
+    notes += [f"  promote: {promote}"] if promote else []
+    page = [plan_page(found, streams), "", *decision_lines(generation, found)]
+    return Result(data, "\n".join(page), notes)
 
 
+@command
 def diff(
     run: RunName,
-    old: Annotated[
-        int | None, Parameter(help="The earlier round; default: the last but one.")
-    ] = None,
-    new: Annotated[int | None, Parameter(help="The later round; default: the last.")] = None,
+    old: int | None = None,
+    new: int | None = None,
     /,
     *,
     journal: JournalFile = None,
     streams: Output,
 ) -> Result:
-    """Compare two rounds of a plan."""
+    """Compare two rounds of a plan; by default the last two.
+
+    Options:
+      OLD  The earlier round; default: the last but one.
+      NEW  The later round; default: the last.
+
+    Examples:
+      weft plan diff last
+      weft plan diff last 1 3
+    """
     location = locate_journal(streams, journal, must_exist=True)
     row, generation = _read(location, run)
     after = _round(row, generation, new)
@@ -150,48 +129,63 @@ def diff(
             f"ask for another: weft plan comment {row.run} TEXT{location.options}",
         )
     before = _round(row, generation, max(after.number - 1, 1) if old is None else old)
-    return PlanDiff(
-        row.run,
-        (before.number, after.number),
-        (before.hash, after.hash),
-        compare_plans(before.plan, after.plan),
-    )
+    changes = compare_plans(before.plan, after.plan)
+    data = {
+        "run": row.run,
+        "rounds": (before.number, after.number),
+        "hashes": (before.hash, after.hash),
+        "changes": changes,
+    }
+    styles = {"+": "green", "-": "red", "~": "cyan"}
+    text = "\n".join(streams.paint(line, styles[line[0]]) for line in change_lines(changes))
+    same = f"rounds {before.number} and {after.number} are the same plan"
+    return Result(data, text, [] if changes else [same])
 
 
+@command
 def approve(
     run: RunName,
     /,
     *,
-    hash_: Annotated[
-        str | None,
-        Parameter(name="--hash", metavar="HASH", help="Approve only the plan with this hash."),
-    ] = None,
+    hash_: str | None = None,
     output: PackagesFolder = None,
     journal: JournalFile = None,
     streams: Output,
 ) -> Result:
-    """Approve the plan of a generation, and continue it."""
+    """Approve the plan that a generation waits with, and continue the generation.
+
+    Options:
+      --hash HASH  Approve only the plan with this hash.
+
+    Examples:
+      weft plan approve last
+      weft plan approve last --hash 3f9c2a1b7d40
+    """
     wishes = Wishes(output=output)
     return _decide(streams, journal, run, {"plan_acceptance": ACCEPTED}, wishes, hash_)
 
 
+@command
 def comment(
     run: RunName,
-    text: Annotated[str, Parameter(help="What to change.")],
+    text: str,
     /,
     *,
-    about: Annotated[
-        PlanPart | None,
-        Parameter(
-            help="The part to change; default: the pattern if the text mentions it, or the "
-            "strategy."
-        ),
-    ] = None,
+    about: PlanPart | None = None,
     output: PackagesFolder = None,
     journal: JournalFile = None,
     streams: Output,
 ) -> Result:
-    """Ask for changes to a plan, and continue until the next plan is ready."""
+    """Ask for changes to a plan, and continue until the next plan is ready.
+
+    Options:
+      TEXT     What to change.
+      --about  The part to change; default: the pattern if the text mentions it, or the strategy.
+
+    Examples:
+      weft plan comment last 'add specialist Reviewer'
+      weft plan comment last 'pattern: Star'
+    """
     read_message(text, "describe what to change")
     part = commented_part(text, about)
     if about not in (None, part):
@@ -220,7 +214,8 @@ def _decide(
             generation = await require_generation(host, row)
             request = await _open_approval(host, row, generation, session.location)
             plan = generation.rounds[-1]
-            if named is not None and not _is_hash(named, plan.hash):
+            given = (named or plan.hash).lower()
+            if len(given) < _LEAST or not plan.hash.startswith(given):
                 raise conflict(
                     f"{named} is not the hash of the plan of run {row.run}, which is {plan.hash}",
                     f"look at the plan: weft plan show {row.run}{session.location.options}",
@@ -228,17 +223,13 @@ def _decide(
             session.run, session.printed = row.run, row.seq
             async with subscribed(host, row.run, after=row.seq) as news:
                 value = {**answer, "plan_hash": plan.hash}
-                await host.deliver(row.run, Answer(request.id, value), scope=LOCAL)
+                await host.deliver(row.run, Answer(request.id, value), scope=command_scope())
                 stopped = await follow_generation(host, session, person, news, wishes)
         commented = plan.hash if wishes.until == "plan" else ""
         done = replace(wishes, commented=commented)
         return await close_generation(session, done, stopped=stopped)
 
     return run_session(session, work)
-
-
-def _is_hash(given: str, hash_: str) -> bool:
-    return len(given) >= _LEAST and hash_.startswith(given.lower())
 
 
 def _read(location: JournalLocation, run: str) -> tuple[RunRow, Generation]:
@@ -274,7 +265,7 @@ async def _open_approval(
     host: Host, row: RunRow, generation: Generation, location: JournalLocation
 ) -> RequestRow:
     """Return the open request about a plan; raises if there is none."""
-    asked = await host.requests(scope=LOCAL, run=row.run)
+    asked = await host.requests(scope=command_scope(), run=row.run)
     request = next((each for each in asked if each.tool in APPROVALS), None)
     if request is not None and generation.rounds:
         return request

@@ -3,14 +3,12 @@
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, cast
 
 from cyclopts import Parameter
 
-from weft.app.folders import LOCAL
 from weft.cli.chat.conversation import AtTerminal, Session, converse, subscribed, view_for
 from weft.cli.chat.follow_run import (
     follow_run,
@@ -21,22 +19,22 @@ from weft.cli.chat.follow_run import (
 )
 from weft.cli.chat.person import MANY, Person, stdin_is_terminal, unread_lines
 from weft.cli.commands.runs import run_list
-from weft.cli.completion import package_names
-from weft.cli.failure import Exit, usage
+from weft.cli.failure import Exit, failure_of, usage
 from weft.cli.hosting import (
     RUN_HELP,
     JournalFile,
     JournalLocation,
-    Output,
     People,
     RunName,
+    ServerUrl,
     acting_as,
     find_request,
     find_run,
     hosted,
     is_stopped,
-    locate_journal,
+    locate_runs,
 )
+from weft.cli.options import Output, command
 from weft.cli.pages.runs import (
     RunStatus,
     answer_command,
@@ -44,14 +42,18 @@ from weft.cli.pages.runs import (
     outcome_text,
     repeat_turn,
 )
-from weft.cli.results import Hidden, Result
+from weft.cli.paths import PackageName
+from weft.cli.results import Result
+from weft.cli.scope import command_scope
 from weft.cli.starting import (
     Given,
     Input,
     ModelName,
+    Runnable,
     Seed,
+    find_runnable,
     models_line,
-    package_to_run,
+    parse_json,
     read_input,
     read_json_file,
     read_message,
@@ -64,7 +66,6 @@ from weft.engine.flow.plan import APPROVAL
 from weft.engine.rows import RequestRow, RunRow
 from weft.errors import WeftError
 from weft.findings import Json
-from weft.packages.reader import read_package
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer, Signal
@@ -76,9 +77,10 @@ _PAGE: Final = 500
 _AS_JSON: Final = "write JSON in single quotes, or leave it out: then a form asks for it"
 
 
-def run(
-    name: Annotated[str, Parameter(help="The package to run.", completer=package_names)],
-    message: Annotated[str | None, Parameter(help="The first message of the user.")] = None,
+@command
+def run(  # noqa: PLR0913 - the options of a command
+    name: PackageName,
+    message: str | None = None,
     /,
     *,
     given: Given = (),
@@ -86,72 +88,88 @@ def run(
     model: ModelName = None,
     seed: Seed = 0,
     journal: JournalFile = None,
+    server: ServerUrl = None,
     streams: Output,
 ) -> Result:
-    """Start a workflow and follow it."""
+    """Run a workflow: replies go to stdout, everything else to stderr.
+
+    Runs of other processes are left alone; continue one with `weft runs resume`. With --json,
+    prints one line per event and a last one for the run. Exits with 4 if a request is open and
+    stdin is not a terminal.
+
+    Options:
+      NAME     The package to run.
+      MESSAGE  The first message of the user.
+
+    Examples:
+      weft run HelloWorld hello --model sample
+      weft run CustomerSupportRouter 'I was charged twice' --set urgency=high
+      weft run HelloWorld hello --model openai:gpt-5-mini --json
+    """
     if message is not None:
         read_message(message, "write a message, or leave it out")
-    folder = package_to_run(streams, name)
     input_ = read_input(brought)
-    session = Session(streams, locate_journal(streams, journal))
+    session = Session(streams, locate_runs(streams, journal, server))
+    package = find_runnable(streams, name, session.location.server)
 
     async def work(person: Person) -> Result:
         async with interactive_host(session, person, seed) as host:
             session.run = await start_run(
-                host, streams, folder, message=message, given=given, input_=input_, model=model
+                host, streams, package, message=message, given=given, input_=input_, model=model
             )
             return await follow_run(host, session, person)
 
     return run_session(session, work)
 
 
-@dataclass(frozen=True)
-class ChatEnd(RunStatus):
-    """A chat that ended with its run, or whose run does not move."""
+def _end_of_chat(run: RunStatus, streams: Streams) -> Result:
+    """Return how a chat ended; that its run does not move was printed before.
 
-    unread: Hidden[int] = 0
-
-    @property
-    def exit(self) -> Exit:
-        """The exit code: 4 if the run does not move, 1 if it failed."""
-        if self.is_idle:
-            return Exit.DONE
-        if self.row.status != "ended":
-            return Exit.WAITING
-        return Exit.DONE if self.row.outcome in ("completed", "cancelled") else Exit.FAILED
-
-    def show(self, streams: Streams) -> None:
-        """Print how the run ended; that it does not move was printed before."""
-        row = self.row
-        if self.is_idle:
-            streams.note(idle_text(row))
-        if row.status != "ended":
-            return
-        streams.note(streams.paint_error(outcome_text(row), "bold"))
-        streams.note(f"  inspect: {self.inspect}")
+    The exit code is 4 if the run does not move, 1 if it failed.
+    """
+    row, notes = run.row, [idle_text(run.row)] if run.is_idle else []
+    outcome = Exit.DONE if run.is_idle else Exit.WAITING
+    if row.status == "ended":
+        outcome = Exit.DONE if row.outcome in ("completed", "cancelled") else Exit.FAILED
+        notes += [streams.paint_error(outcome_text(row), "bold"), f"  inspect: {run.inspect}"]
         if row.outcome == "failed" and row.turns:
-            streams.note(f"  {repeat_turn(self.location, row)}")
-        if self.unread:
-            lines = f"{counted(self.unread, 'line')}{' or more' if self.unread == MANY else ''}"
-            streams.note(f"{lines} of the input were not used: the run has ended")
+            notes.append(f"  {repeat_turn(run.location, row)}")
+        if unread := unread_lines():
+            lines = f"{counted(unread, 'line')}{' or more' if unread == MANY else ''}"
+            was = "was" if unread == 1 else "were"
+            notes.append(f"{lines} of the input {was} not used: the run has ended")
+    return Result(run.content(), notes=notes, outcome=outcome, is_last_line=True)
 
 
+@command
 def chat(
-    name: Annotated[
-        str | None, Parameter(help="The package to chat with.", completer=package_names)
-    ] = None,
+    name: PackageName | None = None,
     /,
     *,
     given: Given = (),
     model: ModelName = None,
-    run: Annotated[
-        str | None, Parameter(metavar="RUN", help="Continue this run: its id, its end, or last.")
-    ] = None,
+    run: str | None = None,
     seed: Seed = 0,
     journal: JournalFile = None,
+    server: ServerUrl = None,
     streams: Output,
 ) -> Result:
-    """Chat with a workflow; without a terminal, every line of stdin is a message."""
+    """Chat with a workflow; without a terminal, every line of stdin is a message.
+
+    A backslash at the end of a line continues it in the next. Requests of UI tools are asked as a
+    form; the answer may be one line of JSON. Ctrl-C leaves: the run waits and can be continued with
+    --run. With --json, prints one line per event and a last one for the run.
+
+    Options:
+      NAME       The package to chat with.
+      --run RUN  Continue this run: its id, its end, or last.
+
+    Examples:
+      weft chat HelloWorld --model sample
+      weft chat HelloWorld --model you      you answer in place of the model
+      weft chat --run last
+      printf 'hello\\nbye\\n' | weft chat HelloWorld
+    """
     if (name is None) == (run is None):
         raise usage("name a package, or a run with --run", "weft chat HelloWorld")
     if run is not None and (given or model):
@@ -159,38 +177,31 @@ def chat(
             "--set and --model apply to new runs only",
             "change a run from a turn on: weft replay RUN --fork TURN",
         )
-    folder = None if name is None else package_to_run(streams, name)
-    if folder is not None:
-        _refuse_flow(folder)
-    session = Session(streams, locate_journal(streams, journal, must_exist=folder is None))
+    location = locate_runs(streams, journal, server, must_exist=name is None)
+    session = Session(streams, location)
+    package = None if name is None else find_runnable(streams, name, location.server)
+    if package is not None:
+        _refuse_flow(package)
 
     async def work(person: Person) -> Result:
         async with interactive_host(session, person, seed) as host:
-            if folder is not None:
-                session.run = await start_run(host, streams, folder, given=given, model=model)
+            if package is not None:
+                session.run = await start_run(host, streams, package, given=given, model=model)
             else:
                 await _reopen(host, session, run or "")
-            await _talk(host, session, person, shows_past=folder is None)
-            result = await ChatEnd.read(host, session.run, session.location)
-        ended = result.row.status == "ended"
-        return ChatEnd(
-            result.row,
-            result.requests,
-            result.schemas,
-            result.location,
-            unread=unread_lines() if ended else 0,
-        )
+            await _talk(host, session, person, shows_past=package is None)
+            end = await RunStatus.read(host, session.run, session.location)
+        return _end_of_chat(end, streams)
 
     return run_session(session, work)
 
 
-def _refuse_flow(folder: Path) -> None:
+def _refuse_flow(package: Runnable) -> None:
     """Refuse a flow: its steps work on values, and none of them waits for messages."""
-    if read_package(folder).spec.flow is not None:
-        name = folder.resolve().name
+    if package.spec.flow is not None:
         raise usage(
-            f"{name} is a flow and takes no messages",
-            f"run it: weft run {name} --set NAME=VALUE",
+            f"{package.name} is a flow and takes no messages",
+            f"run it: weft run {package.name} --set NAME=VALUE",
             "approve a step of a run: weft runs answer RUN",
         )
 
@@ -199,18 +210,16 @@ async def _reopen(host: Host, session: Session, typed: str) -> None:
     """Continue the chat of a run, which another process may be working on."""
     row = await find_run(host, typed)
     session.run, session.ours = row.run, False
-    state = await host.state(row.run, scope=LOCAL)
-    workflow = await host.workflow(row.run, scope=LOCAL)
-    models = models_line(workflow, state.model, begins=False)
-    if models:
-        session.streams.note(session.streams.paint_error(clean(models), "dim"))
+    state = await host.state(row.run, scope=command_scope())
+    workflow = await host.workflow(row.run, scope=command_scope())
+    session.streams.aside(models_line(workflow, state.model, begins=False))
     warn_if_changed(session.streams, row)
 
 
 async def _talk(host: Host, session: Session, person: Person, *, shows_past: bool) -> None:
     streams = session.streams
-    workflow = await host.workflow(session.run, scope=LOCAL)
-    state = await host.state(session.run, scope=LOCAL)
+    workflow = await host.workflow(session.run, scope=command_scope())
+    state = await host.state(session.run, scope=command_scope())
     if stdin_is_terminal():
         streams.note("Ctrl-C leaves, /help lists the commands.")
     view = view_for(session, workflow, model=state.model)
@@ -224,25 +233,41 @@ async def _talk(host: Host, session: Session, person: Person, *, shows_past: boo
 async def _show_past(host: Host, session: Session, workflow: Workflow) -> None:
     """Show a run from its beginning, with the messages of the user."""
     view = view_for(session, workflow, echo=True)
-    async for item in host.events(session.run, scope=LOCAL):
+    async for item in host.events(session.run, scope=command_scope()):
         view.show(item)
         session.printed += 1
 
 
+@command
 def resume(
     run: Annotated[str | None, Parameter(help=RUN_HELP)] = None,
     /,
     *,
-    all_: Annotated[bool, Parameter(name="--all", help="Every run whose process died.")] = False,
-    take_over: Annotated[bool, Parameter(help="Also a run that another process works on.")] = False,
+    all_: bool = False,
+    take_over: bool = False,
     seed: Seed = 0,
     journal: JournalFile = None,
+    server: ServerUrl = None,
     streams: Output,
 ) -> Result:
-    """Continue a run whose process ended before the run did, and follow it."""
-    location = locate_journal(streams, journal, must_exist=True)
+    """Continue a run whose process ended before the run did.
+
+    Without workers, Weft does not resume runs by itself. A run that another process works on is
+    refused unless you add --take-over.
+
+    Options:
+      --all        Every run whose process died.
+      --take-over  Also a run that another process works on.
+
+    Examples:
+      weft runs resume last
+      weft runs resume --all
+    """
+    location = locate_runs(streams, journal, server, must_exist=True)
     if all_ and take_over:
         raise usage("--all continues only runs whose processes died", "leave out --take-over")
+    if take_over and location.server is not None:
+        raise usage("a server takes over runs itself", "leave out --take-over")
     if (run is None) != all_:
         raise usage("name a run, or --all", "weft runs resume RUN", "weft runs resume --all")
     if run is None:
@@ -258,9 +283,11 @@ def resume(
             warn_if_changed(streams, row)
             session.run, session.printed = row.run, await _event_before_turn(host, row)
             async with subscribed(host, row.run, after=session.printed) as news:
-                await host.resume(row.run, scope=LOCAL, take_over=take_over, streamed=True)
-                note = f"run {row.run} of {row.workflow} continues"
-                streams.note(streams.paint_error(note, "dim"))
+                await host.resume(
+                    row.run, scope=command_scope(), take_over=take_over, streamed=True
+                )
+                verb = "waits" if row.status == "waiting" else "continues"
+                streams.aside(f"run {row.run} of {row.workflow} {verb}")
                 return await follow_run(host, session, person, news)
 
     return run_session(session, work)
@@ -271,32 +298,35 @@ def _resume_all(location: JournalLocation, streams: Streams, seed: int) -> Resul
 
     async def settle(host: Host, row: RunRow) -> RunRow | None:
         try:
-            await host.resume(row.run, scope=LOCAL)
-            return await host.settled(row.run, scope=LOCAL)
+            await host.resume(row.run, scope=command_scope())
+            return await host.settled(row.run, scope=command_scope())
         except WeftError as error:  # The others are resumed nevertheless.
-            streams.problem(clean(f"cannot resume run {row.run}: {error}"))
+            why = "; ".join((str(error), *failure_of(error).hint))
+            streams.problem(clean(f"cannot resume run {row.run}: {why}"))
             return None
 
     async def work() -> Result:
         async with hosted(location, seed=seed) as host:
             stopped: list[RunRow] = []
             last: str | None = None
-            while page := await host.runs(scope=LOCAL, status="running", before=last, limit=_PAGE):
+            while page := await host.runs(
+                scope=command_scope(), status="running", before=last, limit=_PAGE
+            ):
                 stopped += [row for row in page if is_stopped(row)]
                 last = page[-1].run
             streams.note(f"{counted(len(stopped), 'run')} to resume")
             settled = await asyncio.gather(*(settle(host, row) for row in stopped))
             rows = [row for row in settled if row is not None]
             outcome = Exit.DONE if len(rows) == len(stopped) else Exit.FAILED
-            asked = await host.requests(scope=Scope(LOCAL.app))
-            return await run_list(host, rows, asked, location, outcome=outcome)
+            asked = await host.requests(scope=Scope.operator(command_scope().app))
+            return await run_list(host, rows, asked, location, streams, outcome=outcome)
 
     return asyncio.run(work())
 
 
 async def _event_before_turn(host: Host, row: RunRow) -> int:
     """Return the event before the current turn, which is shown from its beginning."""
-    state = await host.state(row.run, scope=LOCAL)
+    state = await host.state(row.run, scope=command_scope())
     turns = [turn for turn in state.active if turn]  # 0 is the run itself.
     if not turns:
         return row.seq
@@ -308,28 +338,38 @@ async def _event_before_turn(host: Host, row: RunRow) -> int:
     )
 
 
+@command
 def answer(
     run: RunName,
     /,
-    *text: Annotated[
-        str, Parameter(name="ANSWER", help="The answer; of several requests, REQUEST before it.")
-    ],
-    json_value: Annotated[
-        str | None, Parameter(metavar="JSON", help="The answer as JSON, or @FILE.")
-    ] = None,
+    *words: str,
+    json_value: str | None = None,
     as_: People = (),
-    as_text: Annotated[
-        bool, Parameter(name="--text", help="The answer is text, even if it is valid JSON.")
-    ] = False,
+    text: bool = False,
     seed: Seed = 0,
     journal: JournalFile = None,
+    server: ServerUrl = None,
     streams: Output,
 ) -> Result:
-    """Answer an open request of a run, and follow it; without an answer, a form asks for it."""
-    session = Session(streams, locate_journal(streams, journal, must_exist=True))
-    request_name, value = _read_words(text, json_value)
+    """Answer an open request of a run, and follow the run.
+
+    Without an answer, a form asks for it. With several open requests, name one before the answer:
+    weft runs answer RUN REQUEST TEXT.
+
+    Options:
+      ANSWER             The answer; of several requests, REQUEST before it.
+      --json-value JSON  The answer as JSON, or @FILE.
+      --text             The answer is text, even if it is valid JSON.
+
+    Examples:
+      weft runs answer last 'My invoice is wrong'
+      weft runs answer last --json-value '{"approved": true}'
+      weft runs answer last      asks with a form
+    """
+    session = Session(streams, locate_runs(streams, journal, server, must_exist=True))
+    request_name, value = _read_words(words, json_value)
     people = acting_as(as_)
-    if as_text:
+    if text:
         if not isinstance(value, str):
             raise usage("--text needs an answer in words", "weft runs answer RUN TEXT --text")
         value = _Literal(value)
@@ -382,17 +422,14 @@ def _json_or_text(streams: Streams, text: str) -> Json:
 def _read_json(text: str) -> Json:
     if text.startswith("@"):
         return read_json_file(Path(text[1:]), _AS_JSON)
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise usage(f"the answer is not valid JSON: {error}", _AS_JSON) from error
+    return parse_json(text, "the answer", _AS_JSON)
 
 
 async def _signal(
     host: Host, session: Session, person: Person, request: RequestRow, value: Json
 ) -> Signal:
     """Return the signal for an answer: the given one, or one that a form asks for."""
-    workflow = await host.workflow(session.run, scope=LOCAL)
+    workflow = await host.workflow(session.run, scope=command_scope())
     if value is None:
         if not stdin_is_terminal() or session.streams.settings.json:
             raise usage("the answer is missing", "weft runs answer RUN TEXT, or --json-value JSON")
@@ -414,8 +451,8 @@ async def _signal(
         value = _read_json(str(value))
     error = form.answer_error(value) if form else None
     if form and error and form.options:
-        row = await host.run(session.run, scope=LOCAL)
-        count = len(await host.requests(scope=LOCAL, run=session.run))
+        row = await host.run(session.run, scope=command_scope())
+        count = len(await host.requests(scope=command_scope(), run=session.run))
         raise usage(error, f"answer: {answer_command(session.location, row, request, count)}")
     if error:
         raise usage(

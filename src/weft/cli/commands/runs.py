@@ -1,22 +1,18 @@
-"""weft runs list, show, tail, cancel, delete and backup."""
+"""weft runs list, show, tail, cancel and delete."""
 
 import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias, cast
 
 from cyclopts import Parameter
 
-from weft.app.backup import backup_journal
-from weft.app.folders import LOCAL
 from weft.app.generation import read_generation
 from weft.cli.chat.conversation import PATIENCE, not_moving, subscribed
 from weft.cli.chat.person import read_line, stdin_is_terminal
-from weft.cli.failure import Exit, conflict, usage
+from weft.cli.failure import Exit, usage
 from weft.cli.generation import how_to_promote
 from weft.cli.hosting import (
     JournalFile,
@@ -24,26 +20,31 @@ from weft.cli.hosting import (
     Output,
     People,
     RunName,
+    ServerUrl,
     acting_as,
-    answer_schemas,
     find_run,
+    find_server,
     hosted,
     how_to_resume,
     is_asked_of,
     is_stopped,
     locate_journal,
+    locate_runs,
 )
 from weft.cli.pages.events import summary
 from weft.cli.pages.runs import (
-    RunDetails,
-    RunList,
+    ListedRun,
     RunStatus,
+    details_page,
+    how_to_continue,
     idle_text,
     outcome_text,
+    run_table,
     waiting_text,
 )
 from weft.cli.paths import how_to_start
-from weft.cli.results import Message, Printed, Result, document
+from weft.cli.results import Result, document
+from weft.cli.scope import command_scope, scope_options
 from weft.cli.starting import models_line
 from weft.cli.streams import (
     Streams,
@@ -51,20 +52,20 @@ from weft.cli.streams import (
     clean,
     counted,
     finish,
-    require_file_path,
     shortened,
 )
 from weft.context.audience import Audience
 from weft.engine.events import KIND_NAMES, Event
-from weft.engine.rows import RequestRow, RunRow
+from weft.engine.rows import OpenRequest, RunRow
 from weft.errors import AccessDenied, LinkError, WeftError
 from weft.generator.steps import is_generator
-from weft.ports.journal import Pruned
 from weft.ports.scope import Scope
+from weft.ports.store import Pruned
 from weft.runtime.host import Host
 from weft.runtime.signals import Stop
 from weft.runtime.workflow import Workflow
 from weft.wire.events import event_data, user_event_data
+from weft.wire.rows import run_data
 
 #: How many runs are read at once.
 _PAGE: Final = 500
@@ -84,9 +85,11 @@ _Filter: TypeAlias = Literal["running", "waiting", "ended", "completed", "failed
 class _Wanted(NamedTuple):
     """Which runs are listed."""
 
-    status: _Filter | None = None
-    workflow: str | None = None
-    people: Scope = LOCAL
+    status: _Filter | None
+    workflow: str | None
+    people: Scope
+    #: Whether the runs of all tenants and users are listed.
+    all_apps: bool = False
 
 
 def list_runs(
@@ -97,65 +100,73 @@ def list_runs(
     ] = None,
     limit: Annotated[int, Parameter(help="Number of runs, newest first.")] = 20,
     as_: People = (),
+    all_apps: Annotated[
+        bool, Parameter(help="Runs of all tenants and users: for the operator of the journal.")
+    ] = False,
     journal: JournalFile = None,
+    server: ServerUrl = None,
     streams: Output,
 ) -> Result:
     """List runs, newest first."""
+    if all_apps and (as_ or scope_options()):
+        raise usage("--all-apps lists the runs of everyone", "leave out --as, --app and --user")
     if limit < 1:
         raise usage(f'invalid value "{limit}" for --limit', "use a number above 0")
-    wanted = _Wanted(status, workflow, acting_as(as_))
-    location = locate_journal(streams, journal, must_exist=journal is not None)
-    if not location.file.is_file():
-        note = f"no runs; {how_to_start(location.workspace)}"
-        return RunList((), (), {}, location, note=note)
+    location = locate_runs(streams, journal, server, must_exist=journal is not None)
+    if all_apps and location.server is not None:
+        raise usage("a server lists the runs of one tenant", "leave out --all-apps")
+    wanted = _Wanted(status, workflow, acting_as(as_), all_apps=all_apps)
+    if location.is_missing:
+        return Result({"runs": []}, notes=[f"no runs; {how_to_start(location.workspace)}"])
 
     async def read() -> Result:
         async with hosted(location, reading=True) as host:
-            # One more than is shown tells whether there are more.
+            # One more than is shown, to know whether there are more.
             found, asked = await _find_runs(host, wanted, limit + 1)
             rows = found[:limit]
             if not rows:
-                note = await _no_runs(host, location, wanted)
-                return RunList((), (), {}, location, note=note)
+                return Result({"runs": []}, notes=[await _no_runs(host, location, wanted)])
             more = f"there are more runs than these {limit}: use --limit N"
-            note = more if len(found) > limit else ""
-            return await run_list(host, rows, asked, location, note=note)
+            notes = [more] if len(found) > limit else []
+            return await run_list(
+                host, rows, asked, location, streams, notes=notes, all_apps=all_apps
+            )
 
     return asyncio.run(read())
 
 
 async def run_list(
     host: Host,
-    rows: list[RunRow],
-    asked: Sequence[RequestRow],
+    rows: Sequence[RunRow],
+    asked: Sequence[OpenRequest],
     location: JournalLocation,
+    streams: Streams,
     *,
-    note: str = "",
+    notes: Sequence[str] = (),
     outcome: Exit = Exit.DONE,
-) -> RunList:
-    """Return runs as a list, with their requests and models, and which of them are idle."""
-    listed = {row.run for row in rows}
-    requests = [request for request in asked if request.run in listed]
-    asking = {request.run for request in requests}
-    idle: set[str] = set()
-    models: dict[str, str] = {}
+    all_apps: bool = False,
+) -> Result:
+    """Return runs as a list, with their requests and models."""
+    listed: list[ListedRun] = []
     for row in rows:
+        requests = [request for request in asked if request.run == row.run]
+        run = ListedRun(row, requests)
         with suppress(WeftError):  # A damaged package must not prevent the list.
-            workflow = await host.workflow(row.run, scope=LOCAL)
-            if row.status == "waiting" and row.run not in asking and _is_board(workflow):
-                idle.add(row.run)
-            models[row.run] = await _model(host, row, workflow)
-    schemas = await answer_schemas(host, requests)
-    return RunList(rows, requests, schemas, location, idle, models, note, outcome)
+            workflow = await host.workflow(row.run, scope=Scope(row.app, row.user))
+            idle = row.status == "waiting" and not requests and workflow.compiled.board is not None
+            run = ListedRun(row, requests, await _models(host, row, workflow), idle)
+        listed.append(run)
+    return Result(
+        {"runs": [run_data(row, asked) for row in rows]},
+        run_table(listed, streams, all_apps=all_apps) if listed else "",
+        [*how_to_continue(rows, location), *notes],
+        outcome=outcome,
+    )
 
 
-def _is_board(workflow: Workflow) -> bool:
-    return workflow.compiled.board is not None
-
-
-async def _model(host: Host, row: RunRow, workflow: Workflow) -> str:
+async def _models(host: Host, row: RunRow, workflow: Workflow) -> str:
     """Return the models of a run."""
-    state = await host.state(row.run, scope=LOCAL, at=1)
+    state = await host.state(row.run, scope=Scope(row.app, row.user), at=1)
     line = models_line(workflow, state.model, begins=False)
     return line.partition(": ")[2].partition(" (")[0]
 
@@ -166,35 +177,32 @@ def show(
     *,
     as_: People = (),
     journal: JournalFile = None,
+    server: ServerUrl = None,
     streams: Output,
 ) -> Result:
     """Show one run, its open requests, and the commands that answer them."""
+    location = locate_runs(streams, journal, server, must_exist=True)
     people = acting_as(as_)
-    location = locate_journal(streams, journal, must_exist=True)
 
     async def read() -> Result:
         async with hosted(location, reading=True) as host:
             row = await find_run(host, run)
-            everything = await host.requests(scope=LOCAL, run=row.run)
+            everything = await host.requests(scope=command_scope(), run=row.run)
             requests = [each for each in everything if not as_ or is_asked_of(each, people)]
-            schemas = await answer_schemas(host, requests)
+            found = RunStatus(row=row, requests=requests, location=location)
             if streams.settings.json:  # The package of the run may be damaged.
-                return RunDetails(row, requests, schemas, location)
-            workflow = await host.workflow(row.run, scope=LOCAL)
+                return found
+            workflow = await host.workflow(row.run, scope=command_scope())
             promote = ""
-            if is_generator(workflow.spec):
-                generation = read_generation(await host.state(row.run, scope=LOCAL))
+            if is_generator(workflow.spec) and location.server is None:
+                generation = read_generation(await host.state(row.run, scope=command_scope()))
                 promote = how_to_promote(row, generation, location)
-            return RunDetails(
-                row,
-                requests,
-                schemas,
-                location,
-                workflow=workflow,
-                waits_idle=row.status == "waiting" and not everything,
-                model=await _model(host, row, workflow),
-                promote=promote,
+            waits_idle = row.status == "waiting" and not everything
+            models = await _models(host, row, workflow)
+            page = details_page(
+                found, workflow, streams, waits_idle=waits_idle, models=models, promote=promote
             )
+            return Result(found.content(), page)
 
     return asyncio.run(read())
 
@@ -206,15 +214,16 @@ def tail(
     after: Annotated[int, Parameter(metavar="N", help="Start after this event.")] = 0,
     as_user: Annotated[bool, Parameter(help="Only what an end user may see, as JSON.")] = False,
     journal: JournalFile = None,
+    server: ServerUrl = None,
     streams: Output,
 ) -> Result:
     """Print the events of a run, and follow it until it ends."""
-    location = locate_journal(streams, journal, must_exist=True)
+    location = locate_runs(streams, journal, server, must_exist=True)
 
     async def read() -> Result:
         async with hosted(location, reading=True) as host:
             row = await find_run(host, run)
-            workflow = await host.workflow(row.run, scope=LOCAL)
+            workflow = await host.workflow(row.run, scope=command_scope())
             audience = Audience(workflow.spec, row.user) if as_user else None
             known = ""
             async with subscribed(host, row.run, after=after) as news:
@@ -225,12 +234,12 @@ def tail(
                         if reason not in ("", known):
                             streams.problem(reason)
                         if left is not None and not stdin_is_terminal():
-                            return Printed(left)
+                            return Result(outcome=left)
                         known = reason
                         continue
                     item, known = await news.item(), ""
                     if item is None:
-                        return Printed(Exit.DONE)
+                        return Result()
                     if isinstance(item, Event):
                         _print_event(item, row.run, workflow, streams, audience)
 
@@ -241,14 +250,14 @@ async def _why_idle(
     host: Host, run: str, location: JournalLocation, streams: Streams
 ) -> tuple[str, Exit | None]:
     """Return why a run does not move, and the exit code if only a person can change that."""
-    row = await host.run(run, scope=LOCAL)
+    row = await host.run(run, scope=command_scope())
     if row.status == "running":
         stopped = is_stopped(row)  # Before the text, which must not be older.
         return not_moving(row, location), Exit.WAITING if stopped else None
-    asked = await host.requests(scope=LOCAL, run=run)
+    asked = await host.requests(scope=command_scope(), run=run)
     if asked:
         return waiting_text(streams, location, row, asked), Exit.WAITING
-    flow = (await host.workflow(run, scope=LOCAL)).compiled.flow is not None
+    flow = (await host.workflow(run, scope=command_scope())).compiled.flow is not None
     return (idle_text(row, flow=flow), Exit.DONE) if row.status == "waiting" else ("", None)
 
 
@@ -270,52 +279,47 @@ def _print_event(
     finish()
 
 
-@dataclass(frozen=True)
-class Cancelled(RunStatus):
-    """A run that was asked to stop."""
-
-    is_last_line = False
-
-    def show(self, streams: Streams) -> None:
-        """Print how it ended, or when it will."""
-        row = self.row
-        if row.status == "ended":
-            streams.result(outcome_text(row))
-        elif row.status == "waiting":
-            streams.result(f"run {row.run} stops after the turn that waits for a person")
-        else:
-            resume = how_to_resume(row, self.location)
-            streams.result(f"run {row.run} stops after its turn; {resume}")
-
-
 def cancel(
     run: RunName,
     /,
     *,
     drain: Annotated[bool, Parameter(help="Finish the current turn first.")] = False,
     journal: JournalFile = None,
+    server: ServerUrl = None,
     streams: Output,
 ) -> Result:
     """Stop a run now, or after its current turn."""
-    location = locate_journal(streams, journal, must_exist=True)
+    location = locate_runs(streams, journal, server, must_exist=True)
 
     async def work() -> Result:
         has_code = await _has_code(location, run)
-        async with hosted(location, works=has_code, reading=not has_code) as host:
+        async with hosted(location, reading=not has_code) as host:
             row = await find_run(host, run)
-            await host.deliver(row.run, Stop("after_turn" if drain else "now"), scope=LOCAL)
+            await host.deliver(
+                row.run, Stop("after_turn" if drain else "now"), scope=command_scope()
+            )
             with suppress(TimeoutError):
-                await asyncio.wait_for(host.settled(row.run, scope=LOCAL), _MOMENT)
-            return await Cancelled.read(host, row.run, location)
+                await asyncio.wait_for(host.settled(row.run, scope=command_scope()), _MOMENT)
+            stopped = await RunStatus.read(host, row.run, location)
+            return Result(stopped.content(), _when_it_stops(stopped.row, location))
 
     return asyncio.run(work())
+
+
+def _when_it_stops(row: RunRow, location: JournalLocation) -> str:
+    """Return how a run that was asked to stop has ended, or when it will."""
+    if row.status == "ended":
+        return outcome_text(row)
+    if row.status == "waiting":
+        return f"run {row.run} stops after the turn that waits for a person"
+    return f"run {row.run} stops after its turn; {how_to_resume(row, location)}"
 
 
 async def _has_code(location: JournalLocation, typed: str) -> bool:
     """Tell whether the code of a run is available; a stop needs it only to undo steps."""
     async with hosted(location, reading=True) as host:
         row = await find_run(host, typed)
-        workflow = await host.workflow(row.run, scope=LOCAL)
+        workflow = await host.workflow(row.run, scope=command_scope())
         flow = workflow.spec.flow
         if workflow.missing is not None and flow is not None and flow.compensate_on_cancel:
             message = f"stopping run {row.run} undoes its steps (compensate_on_cancel)"
@@ -336,12 +340,17 @@ def delete(
     streams: Output,
 ) -> Result:
     """Delete runs that ended long ago, with everything that belongs to them alone."""
+    if find_server(streams.settings.workspace, journal, None) is not None:
+        raise usage(
+            "WEFT_SERVER names a server, and runs are deleted only in their store",
+            "where the store is, name it: --journal FILE",
+        )
     location = locate_journal(streams, journal, must_exist=True)
     before = time.time_ns() // 1_000_000 - milliseconds(older_than)
 
     async def work(*, dry: bool) -> Pruned:
         async with hosted(location, reading=True) as host:
-            return await host.prune(scope=LOCAL, ended_before=before, dry_run=dry)
+            return await host.prune(scope=command_scope(), ended_before=before, dry_run=dry)
 
     found = asyncio.run(work(dry=True))
     wanted = found.runs > 0 and not dry_run
@@ -351,7 +360,7 @@ def delete(
     text = f"{'deleted' if deletes else 'to delete'}: {_counts(found)}"
     notes = ["the journal file keeps its size; later runs reuse the free space"] if deletes else []
     data = {"runs": found.runs, "events": found.events, "bytes": found.bytes, "deleted": deletes}
-    return Message(data, "nothing deleted" if wanted and not deletes else text, notes)
+    return Result(data, "nothing deleted" if wanted and not deletes else text, notes)
 
 
 def _confirm(found: Pruned, streams: Streams, *, yes: bool) -> bool:
@@ -371,67 +380,73 @@ def _counts(found: Pruned) -> str:
     return f"{runs}, {events}, {found.bytes:,} bytes"
 
 
-def backup(
-    file: Annotated[Path, Parameter(help="The file to write; it must not exist.")],
-    /,
-    *,
-    journal: JournalFile = None,
-    streams: Output,
-) -> Result:
-    """Copy the journal to a file, with the runs in progress."""
-    location = locate_journal(streams, journal, must_exist=True)
-    require_file_path(file, example="runs.db")
-    if file.exists():
-        raise conflict(f"{file} already exists", "name another file")
-    size = backup_journal(location.file, file)
-    notes = [clean(f"  read it: weft runs list --journal {file}")]
-    return Message(
-        {"file": str(file), "bytes": size}, clean(f"wrote {file} ({size:,} bytes)"), notes
-    )
-
-
 async def _no_runs(host: Host, location: JournalLocation, wanted: _Wanted) -> str:
     """Return that no run matches, and which runs there are."""
-    everything = await host.runs(scope=LOCAL, limit=_PAGE)
+    every = _Wanted(None, None, command_scope(), all_apps=wanted.all_apps)
+    everything, _ = await _find_runs(host, every, _PAGE)
+    if not everything and location.server is not None:
+        return f"no runs; start one: weft run NAME hello{location.options}"
     if not everything:
         return f"no runs; {how_to_start(location.workspace)}"
     kind = " ".join(["no", *([wanted.status] if wanted.status else []), "runs"])
-    if wanted.people != LOCAL:
+    if wanted.people != command_scope():
         kind += f" with requests for {' or '.join(wanted.people.addresses)}"
     if wanted.workflow is None:
-        return f"{kind}; list all: weft runs list"
+        every_app = " --all-apps" if wanted.all_apps else ""
+        return f"{kind}; list all: weft runs list{every_app}{location.options}"
     names = ", ".join(sorted({row.workflow for row in everything}))
     return f"{kind} of {wanted.workflow}; there are runs of: {names}"
 
 
 async def _find_runs(
     host: Host, wanted: _Wanted, limit: int
-) -> tuple[list[RunRow], Sequence[RequestRow]]:
+) -> tuple[list[RunRow], Sequence[OpenRequest]]:
     """Return runs and open requests: of everyone, or of those that --as names."""
-    if wanted.people == LOCAL:
-        rows: list[RunRow] = []
-        async for row in _all_runs(host, wanted):
-            rows.append(row)
-            if len(rows) == limit:
-                break
-        return rows, await host.requests(scope=Scope(LOCAL.app))
+    if wanted.all_apps:
+        return await _runs_of_all(host, wanted, limit)
+    if wanted.people == command_scope():
+        rows = await _newest(host, wanted, command_scope(), limit)
+        return rows, await host.requests(scope=Scope.operator(command_scope().app))
     requests = await host.requests(scope=wanted.people)
     asked = [request for request in requests if is_asked_of(request, wanted.people)]
-    rows = []
+    rows = list[RunRow]()
     for run in {request.run for request in asked}:
         with suppress(AccessDenied):  # The run of another user.
-            rows.append(await host.run(run, scope=LOCAL))
+            rows.append(await host.run(run, scope=command_scope()))
     rows = [row for row in rows if _matches(row, wanted)]
     return sorted(rows, key=lambda row: (row.started_at, row.run), reverse=True)[:limit], asked
 
 
-async def _all_runs(host: Host, wanted: _Wanted) -> AsyncIterator[RunRow]:
+async def _runs_of_all(
+    host: Host, wanted: _Wanted, limit: int
+) -> tuple[list[RunRow], Sequence[OpenRequest]]:
+    """Return the newest runs of all tenants, and the open requests of these tenants."""
+    rows: list[RunRow] = []
+    asked: list[OpenRequest] = []
+    for app in await host.apps():
+        everyone = Scope.operator(app)
+        rows += await _newest(host, wanted, everyone, limit)
+        asked += await host.requests(scope=everyone)
+    return sorted(rows, key=lambda row: (row.started_at, row.run), reverse=True)[:limit], asked
+
+
+async def _newest(host: Host, wanted: _Wanted, scope: Scope, limit: int) -> list[RunRow]:
+    """Return the newest runs of a scope that match."""
+    rows: list[RunRow] = []
+    async for row in _all_runs(host, wanted, scope):
+        rows.append(row)
+        if len(rows) == limit:
+            break
+    return rows
+
+
+async def _all_runs(host: Host, wanted: _Wanted, scope: Scope) -> AsyncIterator[RunRow]:
     """Yield the runs that match, newest first."""
     is_status = wanted.status in (None, "running", "waiting", "ended")
     status = cast("_Status | None", wanted.status) if is_status else "ended"
     before: str | None = None
     while page := await host.runs(
-        scope=LOCAL, status=status, workflow=wanted.workflow, before=before, limit=_PAGE
+        scope=scope, status=status, workflow=wanted.workflow, before=before, limit=_PAGE
     ):
         for row in page:
             if _matches(row, wanted):

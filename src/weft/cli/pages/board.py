@@ -9,7 +9,7 @@ from weft.cli.hosting import short
 from weft.cli.results import Page
 from weft.cli.streams import Streams, at_time, counted
 from weft.engine.board.visibility import Audience
-from weft.engine.events import TimerSet, TurnStarted
+from weft.engine.events import DeliveryMissed, TimerSet, TurnStarted
 from weft.inspect.board import (
     ArtifactRef,
     BoardRun,
@@ -31,7 +31,7 @@ _MISSED: Final = {
     "expired": "expired",
     "no_key": "has no join key",
     "predicate": "the predicate failed",
-    "breaker": "woken too often",
+    "wake_limit": "woken too often",
     "skipped": "skipped",
     "blocked": "blocked",
     "unfinished": "the run ended",
@@ -77,13 +77,14 @@ def id_list(artifacts: Sequence[str]) -> str:
     return ref_list([ArtifactRef(artifact, "") for artifact in artifacts])
 
 
-def missed_text(subscription: str, artifacts: Sequence[str], why: str, detail: str) -> str:
-    """Return what was not delivered, and why."""
-    reason = ": ".join(filter(None, (_MISSED.get(why, why), detail)))
-    if not subscription:
+def missed_text(missed: MissedRecord | DeliveryMissed, *, is_known: bool = False) -> str:
+    """Return what was not delivered, and why, unless the reason `is_known`."""
+    detail = "" if is_known else missed.detail
+    reason = ": ".join(filter(None, (_MISSED.get(missed.why, missed.why), detail)))
+    if not missed.subscription:
         return f"not published: {reason}"
-    ids = f" ({id_list(artifacts)})" if artifacts else ""
-    return f"not delivered to {subscription}: {reason}{ids}"
+    ids = f" ({id_list(missed.artifacts)})" if missed.artifacts else ""
+    return f"not delivered to {missed.subscription}: {reason}{ids}"
 
 
 def pending_text(record: WaitingRecord) -> str:
@@ -153,7 +154,7 @@ def add_board(page: Page, board: BoardRun) -> None:
         page.line(f"keeps the schedule of {board.schedule}")
     page.lines(_published(record) for record in board.published)
     page.lines(f"from another run: {_published(record)}" for record in board.arrived)
-    page.lines(_missed(record) for record in board.missed)
+    page.lines(missed_text(record) for record in board.missed)
     page.lines(pending_text(record) for record in board.waiting)
 
 
@@ -192,7 +193,7 @@ def add_board_outcome(page: Page, board: BoardTurn, margin: int) -> None:
     page.lines((_published(record) for record in board.published), margin)
     for record in board.missed:
         # The turn itself says why it failed.
-        page.line(_missed(record, is_known=record.why == "failed"), margin)
+        page.line(missed_text(record, is_known=record.why == "failed"), margin)
     if board.deferred_until is not None:
         page.line(f"deferred until {at_time(board.deferred_until, '%H:%M:%S')}", margin)
 
@@ -201,8 +202,3 @@ def _published(record: PublishedRecord) -> str:
     tags = f" tagged {', '.join(record.tags)}" if record.tags else ""
     wakes = f", for {', '.join(record.wakes)}" if record.wakes else ", which wakes no agent"
     return f"{record.by} publishes {record.type} {short_id(record.id)}{tags}{wakes}"
-
-
-def _missed(record: MissedRecord, *, is_known: bool = False) -> str:
-    detail = "" if is_known else record.detail
-    return missed_text(record.subscription, record.artifacts, record.why, detail)

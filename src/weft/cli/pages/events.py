@@ -1,7 +1,7 @@
 """Events in one line each."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Final, cast
 
 from weft.check.values import without_secrets
 from weft.cli.pages.board import (
@@ -22,7 +22,9 @@ from weft.inspect.board import slice_records
 from weft.inspect.calls import FetchRecord, fetch_records
 from weft.inspect.handoffs import HandoffRecord, Judgement, condition_of, judgement_record
 from weft.inspect.variables import HIDDEN_VALUE, is_secret
+from weft.runtime.runs.effects import repeated_text
 from weft.runtime.workflow import Workflow
+from weft.wire.events import readable_text
 
 #: The reasons for a handoff without a condition.
 _REASONS: Final = {
@@ -51,6 +53,9 @@ _BOARD_HOOKS: Final[dict[str, str]] = {
     "error": "components are notified of the failed turn",
 }
 
+#: Marks a reply that its automatic tool has still to accept.
+_HELD: Final = " (not shown to users yet)"
+
 #: The greatest length of a value in a line, and of a sentence that quotes values.
 _VALUE: Final = 80
 _QUOTING: Final = 200
@@ -58,13 +63,12 @@ _QUOTING: Final = 200
 
 def summary(event: Event, workflow: Workflow) -> str:
     """Return an event in one line; empty for an event that needs no words."""
-    line = flow_line(event, workflow)
-    if line is not None:
-        return line
-    template = _TEMPLATES.get(type(event.data))
-    if template is not None:
-        return template.format(event=event, data=event.data)
-    return _SUMMARIES[type(event.data)](event, event.data, workflow)
+    line = flow_line(event, workflow) if workflow.compiled.flow is not None else None
+    if line is None and type(event.data) in _TEMPLATES:
+        return _TEMPLATES[type(event.data)].format(data=event.data)
+    for line_of in (_turn_line, _call_line, _outside_line):
+        line = line_of(event, workflow) if line is None else line
+    return cast("str", line)
 
 
 def reason_of(record: HandoffRecord) -> str:
@@ -123,6 +127,10 @@ def preview(value: Json, name: str = "") -> str:
     return shortened(value_text(without_secrets(name, value, HIDDEN_VALUE)), _VALUE)
 
 
+def _repeated(abandoned_by: str) -> str:
+    return f" ({repeated_text(abandoned_by)})" if abandoned_by else ""
+
+
 def progress_text(share: float, text: str) -> str:
     """Return the progress of a tool."""
     return f"{share:.0%} {text}".rstrip()
@@ -142,25 +150,62 @@ def judgement_text(record: Judgement) -> str:
     return f"judged whether {record.condition}: {record.verdict}"
 
 
-def _turn(event: Event, data: events.TurnStarted, workflow: Workflow) -> str:
-    return f"turn {event.turn}: {woken_text(workflow, data) if data.step else data.agent}"
+def _turn_line(event: Event, workflow: Workflow) -> str | None:
+    """Return a line about a turn: its model calls, what it says, and what follows it."""
+    text: str | None = None
+    match event.data:
+        case events.TurnStarted() as data:
+            text = f"turn {event.turn}: {woken_text(workflow, data) if data.step else data.agent}"
+        case events.ContextFetched() as data:
+            text = f"fetched {_fetched(event, data, workflow) or 'nothing'}"
+        case events.ContextAssembled(call=call, agent=agent, manifest=manifest):
+            tokens = manifest.get("tokens")
+            unit = "token" if tokens == 1 else "tokens"
+            text = f"call {call} of {agent} is sent about {tokens} {unit}"
+        case events.ModelReplied() as data:
+            text = _replied(event, data, workflow)
+        case events.ModelFailed(error=error, retries=retries):
+            text = "; ".join((f"the model gave no answer: {error}", *retries))
+        case events.MessageSent(agent=agent, text=said, held=held):
+            text = readable_text(workflow, agent, said) or "says nothing"
+            text += _HELD if held else ""
+        case events.ConditionJudged() as data:
+            text = judgement_text(judgement_record(workflow, event, data))
+        case events.HandedOff(source=source, target=target, why=why) as data:
+            text = f"{source} -> {target}, because {condition_of(workflow, data) or _REASONS[why]}"
+        case events.Forked(name=name, members=members):
+            text = f"{name}: {', '.join(members)} in parallel"
+        case events.Joined(name=name, text=said, turns=turns):
+            numbers = ", ".join(map(str, turns))
+            counts = f"turns {numbers} count" if len(turns) > 1 else f"turn {numbers} counts"
+            text = f"{name} is done: {said or counts}"
+        case events.Branched() as data:
+            text = branched_text(workflow, data)
+        case _:
+            pass
+    return text
 
 
-def _assembled(_event: Event, data: events.ContextAssembled, _workflow: Workflow) -> str:
-    tokens = data.manifest.get("tokens")
-    unit = "token" if tokens == 1 else "tokens"
-    return f"call {data.call} of {data.agent} is sent about {tokens} {unit}"
+def _fetched(event: Event, data: events.ContextFetched, workflow: Workflow) -> str:
+    texts = [fetched_text(record) for record in fetch_records(workflow, event, data)]
+    if data.step is not None:
+        texts += context_texts(data.step)
+    board: Any = data.board or {}
+    texts += [slice_text(record) for record in slice_records(board)]
+    if board.get("verdict"):
+        texts.append(f"nothing: components say {board['verdict']}")
+    return "; ".join(texts)
 
 
 def _replied(event: Event, data: events.ModelReplied, workflow: Workflow) -> str:
     text = data.text if data.shown is None else data.shown
-    said = [text] if text.strip() else []
+    said = [text + (_HELD if data.held else "")] if text.strip() else []
     if data.tool_requests:
         said.append(f"asks for {', '.join(request.tool for request in data.tool_requests)}")
     elif not said:
         said.append(_silence(event, data, workflow))
-    if data.finish:
-        said.append(f"the reply {how_it_ended(data.finish)}")
+    if data.finish_reason:
+        said.append(f"the reply {how_it_ended(data.finish_reason)}")
     if data.instead_of:
         said.append(replacement_text(data.model, data.instead_of))
     return "; ".join((*said, *data.retries))
@@ -175,140 +220,82 @@ def _silence(event: Event, data: events.ModelReplied, workflow: Workflow) -> str
     return "replied; its hooks process the reply first" if hooked else "has nothing to show"
 
 
-def _model_failed(_event: Event, data: events.ModelFailed, _workflow: Workflow) -> str:
-    return "; ".join((f"the model gave no answer: {data.error}", *data.retries))
+def _call_line(event: Event, workflow: Workflow) -> str | None:
+    """Return a line about a tool, a variable or a request."""
+    text: str | None = None
+    tool = event.actor.removeprefix("tool:")
+    match event.data:
+        case events.ToolCalled(hook=hook) as data if hook and hook != "handoff":
+            text = hook_text(hook, data.variable, data.tool)
+        case events.ToolCalled(tool=tool, arguments=arguments):
+            given = (f"{name}={preview(value, name)}" for name, value in arguments.items())
+            text = f"tool {tool}({', '.join(given)})"
+        case events.ToolReturned(value=value, progress=progress, abandoned_by=abandoned_by):
+            reached = f" ({progress_text(*progress)})" if progress else ""
+            text = f"{tool} returned {preview(value)}{reached}{_repeated(abandoned_by)}"
+        case events.ToolFailed(error=error, kind=kind, abandoned_by=abandoned_by):
+            name = tool if event.actor.startswith("tool:") else "the tool"
+            what = "refused" if kind == "refused" else "failed"
+            # The text of an error in the code of a tool names the tool itself.
+            text = error if error.startswith(f"{name} ") else f"{name} {what}: {error}"
+            text += _repeated(abandoned_by)
+        case events.ModelConsulted(text=said):
+            text = f"{tool} asked the model: {preview(said)}"
+        case events.SurfaceShown() as data:
+            text = f"{data.tool} shows {data.component} ({data.mode}): {preview(data.payload)}"
+        case events.DocumentWritten(name=name, error=error):
+            text = document_text(name, error)
+        case events.VariableSet(name=name, value=value, writer=writer):
+            shown = HIDDEN_VALUE if is_secret(workflow, name) else preview(value, name)
+            text = f"{name} = {shown} ({writer_text(writer)})"
+        case events.VariableRefused(name=name, writer=writer, error=error):
+            text = f"{name} is not set {writer_text(writer)}: {shortened(error, _QUOTING)}"
+        case events.RequestOpened(kind=kind) as data:
+            asked = f"{data.tool} asks {data.addressee or 'a person'}: {preview(data.payload)}"
+            text = "waits for the user" if kind == "chat" else asked
+        case events.RequestAnswered(user=user, value=value):
+            text = f"{user} answers: {preview(value)}"
+        case _:
+            pass
+    return text
 
 
-def _called(_event: Event, data: events.ToolCalled, _workflow: Workflow) -> str:
-    if data.hook and data.hook != "handoff":
-        return hook_text(data.hook, data.variable, data.tool)
-    return f"tool {data.tool}({_arguments(data.arguments)})"
+def _outside_line(event: Event, _workflow: Workflow) -> str | None:
+    """Return a line about a timer, a stop, or an artifact."""
+    text: str | None = None
+    match event.data:
+        case events.TimerSet(why=why, at=at) as data:
+            own = why == "board"
+            text = timer_text(data) if own else f"{why} at {at_time(at, '%H:%M:%S')}"
+        case events.TimerFired(id=id_):
+            text = f"timer {id_.partition(':')[0]} fired"
+        case events.StopRequested(user=user, mode=mode):
+            text = f"{user} stops the run{'' if mode == 'now' else ' after this turn'}"
+        case events.ArtifactPublished() as data:
+            text = _published(data)
+        case events.ArtifactArrived() as data:
+            what = f"{data.type} {short_id(data.id)} of {data.by}"
+            text = f"{what} arrives from {data.correlation} for {data.subscription}"
+        case events.DeliveryMissed(why=why) as data:
+            # The event before says why the turn failed.
+            text = missed_text(data, is_known=why == "failed")
+        case events.DeliveryDeferred(at=at, artifacts=artifacts) as data:
+            until = f"{at_time(at, '%H:%M:%S')} ({id_list(artifacts)})"
+            text = f"{data.subscription} is deferred until {until}"
+        case _:
+            pass
+    return text
 
 
-def _arguments(arguments: Mapping[str, Json]) -> str:
-    return ", ".join(f"{name}={preview(value, name)}" for name, value in arguments.items())
-
-
-def _returned(event: Event, data: events.ToolReturned, _workflow: Workflow) -> str:
-    text = f"{event.actor.removeprefix('tool:')} returned {preview(data.value)}"
-    return f"{text} ({progress_text(*data.progress)})" if data.progress else text
-
-
-def _consulted(event: Event, data: events.ModelConsulted, _workflow: Workflow) -> str:
-    return f"{event.actor.removeprefix('tool:')} asked the model: {preview(data.text)}"
-
-
-def _surface(_event: Event, data: events.SurfaceShown, _workflow: Workflow) -> str:
-    return f"{data.tool} shows {data.component} ({data.mode}): {preview(data.payload)}"
-
-
-def _sent(_event: Event, data: events.MessageSent, _workflow: Workflow) -> str:
-    return data.text if data.text.strip() else "says nothing"
-
-
-def _fetched(event: Event, data: events.ContextFetched, workflow: Workflow) -> str:
-    texts = [fetched_text(record) for record in fetch_records(workflow, event, data)]
-    if data.step is not None:
-        texts += context_texts(data.step)
-    board: Any = data.board or {}
-    texts += [slice_text(record) for record in slice_records(board)]
-    if board.get("verdict"):
-        texts.append(f"nothing: components say {board['verdict']}")
-    return f"fetched {'; '.join(texts) or 'nothing'}"
-
-
-def _written(_event: Event, data: events.DocumentWritten, _workflow: Workflow) -> str:
-    return document_text(data.name, data.fault)
-
-
-def _judged(event: Event, data: events.ConditionJudged, workflow: Workflow) -> str:
-    return judgement_text(judgement_record(workflow, event, data))
-
-
-def _tool_failed(event: Event, data: events.ToolFailed, _workflow: Workflow) -> str:
-    what = "refused" if data.kind == "refused" else "failed"
-    tool = event.actor.removeprefix("tool:") if event.actor.startswith("tool:") else "the tool"
-    # The text of an error in the code of a tool names the tool itself.
-    return data.error if data.error.startswith(f"{tool} ") else f"{tool} {what}: {data.error}"
-
-
-def _set(_event: Event, data: events.VariableSet, workflow: Workflow) -> str:
-    value = HIDDEN_VALUE if is_secret(workflow, data.name) else preview(data.value, data.name)
-    return f"{data.name} = {value} ({writer_text(data.writer)})"
-
-
-def _not_set(_event: Event, data: events.VariableRefused, _workflow: Workflow) -> str:
-    return f"{data.name} is not set {writer_text(data.writer)}: {shortened(data.fault, _QUOTING)}"
-
-
-def _opened(_event: Event, data: events.RequestOpened, _workflow: Workflow) -> str:
-    if data.kind == "chat":
-        return "waits for the user"
-    return f"{data.tool} asks {data.addressee or 'a person'}: {preview(data.payload)}"
-
-
-def _answered(_event: Event, data: events.RequestAnswered, _workflow: Workflow) -> str:
-    return f"{data.user} answers: {preview(data.value)}"
-
-
-def _handed(_event: Event, data: events.HandedOff, workflow: Workflow) -> str:
-    reason = condition_of(workflow, data) or _REASONS[data.why]
-    return f"{data.source} -> {data.target}, because {reason}"
-
-
-def _forked(_event: Event, data: events.Forked, _workflow: Workflow) -> str:
-    return f"{data.name}: {', '.join(data.members)} in parallel"
-
-
-def _joined(_event: Event, data: events.Joined, _workflow: Workflow) -> str:
-    turns = ", ".join(map(str, data.turns))
-    what = f"turns {turns} count" if len(data.turns) > 1 else f"turn {turns} counts"
-    return f"{data.name} is done: {data.text or what}"
-
-
-def _branched(_event: Event, data: events.Branched, workflow: Workflow) -> str:
-    return branched_text(workflow, data)
-
-
-def _timer_set(_event: Event, data: events.TimerSet, _workflow: Workflow) -> str:
-    if data.why == "board":
-        return timer_text(data)
-    return f"{data.why} at {at_time(data.at, '%H:%M:%S')}"
-
-
-def _timer_fired(_event: Event, data: events.TimerFired, _workflow: Workflow) -> str:
-    return f"timer {data.id.partition(':')[0]} fired"
-
-
-def _stop(_event: Event, data: events.StopAsked, _workflow: Workflow) -> str:
-    return f"{data.user} stops the run{'' if data.mode == 'now' else ' after this turn'}"
-
-
-def _published(_event: Event, data: events.ArtifactPublished, _workflow: Workflow) -> str:
+def _published(data: events.ArtifactPublished) -> str:
     notes = [counted(len(data.tags), "tag")] if data.tags else []
     if data.direct:
         notes.append(f"only for {data.direct}")
     if data.delay:
         notes.append(f"visible in {data.delay / 1000:g} s")
-    notes += [f"collected in {run}" for run in data.letters]
+    notes += [f"collected in {run}" for run in data.forwarded_to]
     aside = f" ({', '.join(notes)})" if notes else ""
     return f"{data.by} publishes {data.type} {short_id(data.id)}{aside}: {preview(data.payload)}"
-
-
-def _arrived(_event: Event, data: events.ArtifactArrived, _workflow: Workflow) -> str:
-    what = f"{data.type} {short_id(data.id)} of {data.by}"
-    return f"{what} arrives from {data.correlation} for {data.subscription}"
-
-
-def _missed(_event: Event, data: events.DeliveryMissed, _workflow: Workflow) -> str:
-    # The event before says why the turn failed.
-    detail = "" if data.why == "failed" else data.detail
-    return missed_text(data.subscription, data.artifacts, data.why, detail)
-
-
-def _deferred(_event: Event, data: events.DeliveryDeferred, _workflow: Workflow) -> str:
-    until = at_time(data.at, "%H:%M:%S")
-    return f"{data.subscription} is deferred until {until} ({id_list(data.artifacts)})"
 
 
 #: Events whose line needs nothing but their own fields.
@@ -316,44 +303,11 @@ _TEMPLATES: Final[dict[type[EventData], str]] = {
     events.RunStarted: "{data.workflow} starts",
     events.RunForked: "forked from run {data.parent} after event {data.seq}",
     events.MessageShown: "{data.text}",
-    events.OutputRefused: "the reply is rejected: {data.fault}",
+    events.OutputRefused: "the reply is rejected: {data.error}",
     events.RequestExpired: "no answer in time",
     events.TurnEnded: "",
     events.TurnFailed: "the turn failed: {data.error}",
     events.BatchesFlushed: "{data.user} processes all pending batches now",
     events.RunEnding: "about to end, {data.outcome}: {data.reason}",
     events.RunEnded: "{data.outcome}: {data.reason}",
-}
-
-_Summary: TypeAlias = Callable[[Event, Any, Workflow], str]
-
-_SUMMARIES: Final[dict[type[EventData], _Summary]] = {
-    events.ArtifactPublished: _published,
-    events.TurnStarted: _turn,
-    events.ContextAssembled: _assembled,
-    events.ModelReplied: _replied,
-    events.ModelFailed: _model_failed,
-    events.ToolCalled: _called,
-    events.ToolReturned: _returned,
-    events.ToolFailed: _tool_failed,
-    events.ModelConsulted: _consulted,
-    events.SurfaceShown: _surface,
-    events.MessageSent: _sent,
-    events.ContextFetched: _fetched,
-    events.DocumentWritten: _written,
-    events.ConditionJudged: _judged,
-    events.VariableSet: _set,
-    events.VariableRefused: _not_set,
-    events.RequestOpened: _opened,
-    events.RequestAnswered: _answered,
-    events.Forked: _forked,
-    events.Joined: _joined,
-    events.Branched: _branched,
-    events.TimerSet: _timer_set,
-    events.TimerFired: _timer_fired,
-    events.HandedOff: _handed,
-    events.StopAsked: _stop,
-    events.ArtifactArrived: _arrived,
-    events.DeliveryMissed: _missed,
-    events.DeliveryDeferred: _deferred,
 }

@@ -1,4 +1,4 @@
-"""Findings and failures as text for people, with the source line each is about."""
+"""Findings and failures as text for people, with their source lines."""
 
 import re
 import stat
@@ -95,7 +95,7 @@ def _read(path: Path) -> str | None:
 
 
 def _leads_out(path: Path) -> bool:
-    """Tell whether a file, links resolved, is outside its package (or its folder)."""
+    """Return whether a file, links resolved, is outside its package (or its folder)."""
     around = next((folder for folder in path.parents if is_package(folder)), path.parent)
     return not path.resolve().is_relative_to(around.resolve())
 

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from itertools import zip_longest
 from typing import Any, Final, cast
 
-from weft.app.generation import DOWNLOAD, INTERVIEW, Generation, Made, Round
+from weft.app.generation import DOWNLOAD, INTERVIEW, Generation, PartOrigin, Round
 from weft.app.promotion import Change
 from weft.cli.streams import Streams, clean, clean_lines, counted, folded
 from weft.engine import events
@@ -14,7 +14,7 @@ from weft.findings import Json
 from weft.generator.diagram import plan_drawing
 from weft.generator.plan import plan_lines
 from weft.generator.steps import STEP_OF
-from weft.runtime.runs.live_stream import Delta, ToolProgress
+from weft.ports.live import Delta, ToolProgress
 from weft.runtime.workflow import Workflow
 
 #: The width of the longest agent name.
@@ -60,17 +60,18 @@ class ProgressView:
         match item.data:
             case events.ModelReplied() as data:
                 self._replied(item.actor.removeprefix("agent:"), data)
-            case events.OutputRefused(fault=fault):
+            case events.OutputRefused(error=fault):
                 self._line(item.actor.removeprefix("agent:"), f"tries again: {fault}")
             case events.ToolReturned(value=value):
-                self._returned(item.actor.removeprefix("tool:"), value)
+                tool = item.actor.removeprefix("tool:")
+                self._line(self._agents.get(tool, tool), made_text(tool, value))
             case events.ToolFailed(error=error, kind="retry"):
                 tool = item.actor.removeprefix("tool:")
                 self._line(self._agents.get(tool, tool), f"tries again: {error}")
             case events.TurnFailed(agent=agent, error=error):
                 self._line(agent, f"failed: {error}")
-            case events.RequestOpened() as data:
-                self._checked(data)
+            case events.RequestOpened(tool=tool, payload=payload) if tool == DOWNLOAD:
+                self._show_checks(cast("dict[str, Any]", payload))
             case events.MessageShown(text=text):
                 self.words = text
             case events.HandedOff(source=source, target=target):
@@ -85,24 +86,18 @@ class ProgressView:
             self._line(agent, f"{data.answerer} in place of {data.instead_of}")
         self._instead_of = data.instead_of
 
-    def _checked(self, request: events.RequestOpened) -> None:
+    def _show_checks(self, payload: Mapping[str, Any]) -> None:
         """Show the results of the checks of the offered packages."""
-        if request.tool == DOWNLOAD:
-            payload = cast("dict[str, Any]", request.payload)
-            for result in cast("Sequence[str]", payload.get("checked") or ()):
-                self._line(self._agents[DOWNLOAD], f"checked: {result}")
-
-    def _returned(self, tool: str, value: Json) -> None:
-        text = made_text(tool, value)
-        if text:
-            self._line(self._agents.get(tool, tool), text)
+        for result in payload.get("checked") or ():
+            self._line(self._agents[DOWNLOAD], f"checked: {result}")
 
     def tick(self) -> None:
         """Print nothing: the designers are fast, and tools report their own progress."""
 
     def _line(self, agent: str, text: str) -> None:
         room = self._streams.error_columns - _NAMES - 2
-        for head, part in zip_longest([agent], folded(clean(text), room), fillvalue=""):
+        lines = folded(clean(text), room) if text else []
+        for head, part in zip_longest([agent] if lines else [], lines, fillvalue=""):
             self._streams.note(f"{head:<{_NAMES}}  {part}")
 
 
@@ -136,7 +131,7 @@ def made_text(tool: str, value: Json) -> str:
     return text
 
 
-def report_lines(generation: Generation, made: Iterable[Made]) -> list[str]:
+def report_lines(generation: Generation, made: Iterable[PartOrigin]) -> list[str]:
     """Return who made the parts, and which of them were replaced."""
     whose: dict[str, list[str]] = {}
     for part in made:
@@ -176,7 +171,7 @@ def change_data(change: Change) -> dict[str, Json]:
     }
 
 
-def generation_data(generation: Generation, made: Iterable[Made]) -> dict[str, Json]:
+def generation_data(generation: Generation, made: Iterable[PartOrigin]) -> dict[str, Json]:
     """Return a generation as JSON."""
     last = generation.rounds[-1] if generation.rounds else None
     return {

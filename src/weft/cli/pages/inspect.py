@@ -19,15 +19,18 @@ from weft.cli.pages.events import (
 from weft.cli.pages.flow import add_context, add_step_outcome, flow_lines, step_heading
 from weft.cli.results import Page
 from weft.cli.streams import Streams, at_time, counted, value_text
-from weft.context.segment import LeftOut, Segment
+from weft.context.segment import LeftOut
 from weft.engine.events.kinds import BOARD_HOOKS, STEP_HOOKS
 from weft.findings import Json
-from weft.inspect.calls import Edit, ToolUse
-from weft.inspect.handoffs import HandoffRecord, RuleAsked
+from weft.inspect.calls import ToolUse
+from weft.inspect.handoffs import HandoffRecord
 from weft.inspect.run import RunInspection
+from weft.inspect.spans import Span
 from weft.inspect.turn import Prompt, TurnComparison, TurnInspection
 from weft.inspect.turn_notes import ModelCall, TurnRecord
 from weft.inspect.variables import Cause, VariableRecord
+from weft.runtime.runs.effects import repeated_text
+from weft.runtime.workflow import hidden_sources
 
 #: Events that only connect a cause to its effect.
 _INNER: Final = frozenset({"TurnStarted", "TurnEnded", "ContextAssembled"})
@@ -41,7 +44,9 @@ _DECLARED: Final = {"package": "the package", "default": "default"}
 def run_page(inspection: RunInspection, streams: Streams) -> str:
     """Return a run as a page."""
     page, stacks = Page(streams), streams.settings.verbose
-    page.title(f"run {inspection.run} of {inspection.workflow}: {_status(inspection)}")
+    is_idle = inspection.board and inspection.status == "waiting" and not inspection.requests
+    status = inspection.outcome or ("idle" if is_idle else inspection.status)
+    page.title(f"run {inspection.run} of {inspection.workflow}: {status}")
     page.lines(_facts(inspection))
     if inspection.board is not None:
         add_board(page, inspection.board)
@@ -74,11 +79,6 @@ def _add_branches(page: Page, branches: list[tuple[int, str]], before: int) -> N
     """Move the branches before an event from the list to the page."""
     while branches and branches[0][0] < before:
         page.line(branches.pop(0)[1], style="cyan")
-
-
-def _status(inspection: RunInspection) -> str:
-    idle = inspection.board and inspection.status == "waiting" and not inspection.requests
-    return inspection.outcome or ("idle" if idle else inspection.status)
 
 
 def _add_run_events(page: Page, inspection: RunInspection) -> None:
@@ -128,20 +128,15 @@ def add_turn(page: Page, turn: TurnRecord, *, stacks: bool = False) -> None:
     if turn.step is not None:
         add_step_outcome(page, turn.step, 5, stacks=stacks)
     else:
-        _outcome(page, turn)
+        if turn.variables:
+            page.line(f"set {', '.join(turn.variables)}", 5)
+        if turn.error is not None:
+            page.line(f"failed: {turn.error}", 5)
     if turn.board is not None:
         add_board_outcome(page, turn.board, 5)
     page.lines((judgement_text(record) for record in turn.judged), 5)
     for record in turn.handoffs:
         _handoff(page, record, 5)
-
-
-def _outcome(page: Page, turn: TurnRecord) -> None:
-    """Add the variables and the failure of a turn."""
-    if turn.variables:
-        page.line(f"set {', '.join(turn.variables)}", 5)
-    if turn.error is not None:
-        page.line(f"failed: {turn.error}", 5)
 
 
 def _calls(page: Page, turn: TurnRecord) -> None:
@@ -163,7 +158,9 @@ def _facts(inspection: RunInspection) -> list[str]:
     took = took_text(seconds - inspection.waited_seconds, inspection.waited_seconds, 1)
     facts.append(f"started {started}, {took}, {events}")
     facts.append(f"{counted(spent.calls, 'model call')}, {spent.tokens}, cost {spent.cost}")
-    facts.append(f"package {inspection.digest[:12]}")
+    hidden = " and ".join(sorted(hidden_sources(inspection.digest)))
+    without = f", run without the variables from {hidden}" if hidden else ""
+    facts.append(f"package {inspection.digest[:12]}{without}")
     if inspection.other_package:
         facts.append("shown with another version of the package")
     if inspection.ending:
@@ -225,8 +222,8 @@ def _call(call: ModelCall) -> str:
             said.append(f'says "{" ".join(words.split())}"')
         elif not call.tools:
             said.append("says nothing")
-        if call.finish:
-            said.append(how_it_ended(call.finish))
+        if call.finish_reason:
+            said.append(how_it_ended(call.finish_reason))
         if call.instead_of:
             said.append(replacement_text(call.model, call.instead_of))
     if call.refused:
@@ -258,19 +255,15 @@ def _point(page: Page, use: ToolUse, margin: int) -> None:
         what = f"{'failed' if use.outcome == 'error' else use.outcome}: {reason}{continued}"
     elif use.edits:
         what = f"changed {', '.join(_EDITED[edit.what] for edit in use.edits)}"
-    else:
-        what = _return_text(use)
+    else:  # On a board, the artifacts show what a function returned.
+        is_quiet = use.value is None or use.hook in BOARD_HOOKS
+        what = "done" if is_quiet else f"returned {value_text(use.value)}"
     page.line(f"{hook_text(use.hook, use.variable, use.tool)}: {what}{took}", margin)
     for edit in use.edits:
-        _edit(page, edit, margin + 4)
+        for label, value in (("before", edit.before), ("after", edit.after)):
+            text = value if isinstance(value, str) else value_text(value)
+            page.line(f"{label}: {' '.join(text.split())}", margin + 4, "dim")
     _aside(page, use, margin + 4)
-
-
-def _return_text(use: ToolUse) -> str:
-    """Return what a function returned; on a board, the artifacts show it."""
-    if use.value is None or use.hook in BOARD_HOOKS:
-        return "done"
-    return f"returned {value_text(use.value)}"
 
 
 #: What hooks may change.
@@ -282,14 +275,10 @@ _EDITED: Final = {
 }
 
 
-def _edit(page: Page, edit: Edit, margin: int) -> None:
-    for label, value in (("before", edit.before), ("after", edit.after)):
-        text = value if isinstance(value, str) else value_text(value)
-        page.line(f"{label}: {' '.join(text.split())}", margin, "dim")
-
-
 def _aside(page: Page, use: ToolUse, margin: int) -> None:
     """Add what a call did besides its result."""
+    if use.abandoned_by:
+        page.line(repeated_text(use.abandoned_by), margin, "yellow")
     if use.progress is not None:
         page.line(f"reached {progress_text(*use.progress)}", margin, "dim")
     page.lines((f"fetched {fetched_text(record)}" for record in use.fetched), margin)
@@ -304,14 +293,12 @@ def _aside(page: Page, use: ToolUse, margin: int) -> None:
 def _handoff(page: Page, record: HandoffRecord, margin: int) -> None:
     page.line(f"{record.source} -> {record.target}, because {reason_of(record)}", margin)
     # A single rule needs no list.
-    if len(record.asked) > 1:
-        asked = (f"{number} {_asked(rule)}" for number, rule in enumerate(record.asked, start=1))
-        page.line(f"asked: {'; '.join(asked)}", margin + 4, "dim")
-
-
-def _asked(rule: RuleAsked) -> str:
-    """Return a rule and its verdict."""
-    return rule.verdict if rule.condition is None else f"{rule.condition}: {rule.verdict}"
+    if len(record.evaluated) > 1:
+        asked = (
+            ": ".join(filter(None, (rule.condition, rule.verdict))) for rule in record.evaluated
+        )
+        numbered = (f"{number} {rule}" for number, rule in enumerate(asked, start=1))
+        page.line(f"asked: {'; '.join(numbered)}", margin + 4, "dim")
 
 
 def turn_page(inspection: TurnInspection, streams: Streams) -> str:
@@ -372,7 +359,9 @@ def left_out_text(item: LeftOut) -> str:
 def _prompt(page: Page, prompt: Prompt) -> None:
     page.title(f"Call {prompt.call}: sent about {counted(prompt.tokens, 'token')}")
     for part in prompt.slices:
-        page.line(_slice(part), style="cyan")
+        who = f" {part.role}" if part.role else ""
+        size = counted(part.tokens, "token")
+        page.line(f"[{part.kind} {part.origin}]{who}, {size}", style="cyan")
         page.text(part.text)
     if prompt.edited:
         page.title(f"Sent in call {prompt.call} after {', '.join(prompt.edited)}")
@@ -392,6 +381,26 @@ def _prompt(page: Page, prompt: Prompt) -> None:
         page.line(f"digest {prompt.digest[:12]} is not {prompt.recorded[:12]}: {prompt.note}")
 
 
-def _slice(part: Segment) -> str:
-    who = f" {part.role}" if part.role else ""
-    return f"[{part.kind} {part.origin}]{who}, {counted(part.tokens, 'token')}"
+def spans_page(run: str, trace: str, spans: Sequence[Span], streams: Streams) -> str:
+    """Return the spans of a run as a page."""
+    page = Page(streams)
+    page.title(f"run {run}: trace {trace}")
+    below: dict[str, list[Span]] = {}
+    known = {span.id for span in spans}
+    for span in spans:
+        below.setdefault(span.parent_id if span.parent_id in known else "", []).append(span)
+    first = min((span.started_at for span in spans), default=0)
+
+    def add(span: Span, depth: int) -> None:
+        begun = f"{(span.started_at - first) / 1000:.3f}"
+        took = "under way" if span.ms is None else f"{span.ms / 1000:.3f}"
+        error = f": {span.error or span.attributes.get('error.type', '')}" if span.failed else ""
+        line = f"{begun:>10} {took:>10}  {'  ' * depth}{span.title}{error}"
+        page.line(line, 0, "red" if span.failed else "")
+        for inner in below.get(span.id, ()):
+            add(inner, depth + 1)
+
+    page.line(f"{'began':>10} {'seconds':>10}", 0, "dim")
+    for span in below.get("", ()):
+        add(span, 0)
+    return str(page)

@@ -1,32 +1,29 @@
 """Runs as results: a list, one run with its open requests, and the outcome of a followed run."""
 
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import compress
 from shlex import quote
-from typing import ClassVar, Final, Self, cast
+from typing import Any, Final, NamedTuple, Self, cast
 
-from weft.app.folders import LOCAL
 from weft.cli.failure import Exit, Failure, code_of
-from weft.cli.hosting import (
-    JournalLocation,
-    answer_schemas,
-    how_to_resume,
-    is_asked_of,
-    is_stopped,
-    short,
-)
+from weft.cli.hosting import JournalLocation, how_to_resume, is_asked_of, is_stopped, short
 from weft.cli.pages.flow import fields_of
-from weft.cli.results import Hidden, Page, Result, print_failure
-from weft.cli.streams import Streams, at_time, clean, finish, shortened, value_text
-from weft.engine.events import Spent
+from weft.cli.results import Page, Result
+from weft.cli.scope import command_scope, scope_options
+from weft.cli.streams import Streams, at_time, clean, shortened, value_text
 from weft.engine.flow.plan import APPROVAL
-from weft.engine.rows import RequestRow, RunRow
+from weft.engine.rows import OpenRequest, RequestRow, RunRow
+from weft.engine.state import Spent
+from weft.engine.timers import NEVER
 from weft.findings import Json
 from weft.inspect.run import spending
+from weft.ports.scope import Scope
 from weft.runtime.host import Host
 from weft.runtime.workflow import Workflow
-from weft.wire.rows import Schemas, run_data, runs_data
+from weft.wire.rows import run_data
 
 #: In a narrower terminal a run takes two lines.
 _NARROW: Final = 80
@@ -34,7 +31,12 @@ _NARROW: Final = 80
 #: The first words of a run are cut to the width of the terminal, but never below this.
 _LEAST_WORDS: Final = 12
 
-_HEAD: Final = ("RUN", "STATUS", "WORKFLOW", "STARTED", "TURNS", "MODEL", "FIRST WORDS")
+_HEAD: Final = (
+    "RUN", "STATUS", "WORKFLOW", "STARTED", "OWNER", "WAITS FOR", "MODEL", "FIRST WORDS",
+)  # fmt: skip
+
+#: The length of a short owner: its end, because ids begin with the time.
+_SHORT_OWNER: Final = 5
 
 _STYLES: Final = {
     "completed": "green",
@@ -42,105 +44,106 @@ _STYLES: Final = {
     "cancelled": "yellow",
     "max_turns": "red",
     "stopped": "red",
+    "queued": "yellow",
     "waiting": "yellow",
     "running": "cyan",
 }
 
 
-@dataclass(frozen=True)
-class RunList(Result):
-    """Runs, each with its open requests."""
+class ListedRun(NamedTuple):
+    """A run in a list."""
 
-    rows: Hidden[Sequence[RunRow]]
-    requests: Hidden[Sequence[RequestRow]]
-    schemas: Hidden[Schemas]
-    location: Hidden[JournalLocation]
-    #: The idle boards: they wait, and have no open request.
-    idle: Hidden[AbstractSet[str]] = frozenset()
-    #: The models that were chosen for runs, by run.
-    models: Hidden[Mapping[str, str]] = field(default_factory=dict[str, str])
-    #: Printed after the list, or in place of an empty one.
-    note: Hidden[str] = ""
-    outcome: Hidden[Exit] = Exit.DONE
-
-    @property
-    def exit(self) -> Exit:
-        """The exit code of the command."""
-        return self.outcome
-
-    def content(self) -> dict[str, Json]:
-        """Return the runs, each with its own requests."""
-        return {"runs": runs_data(self.rows, self.requests, self.schemas)}
-
-    def show(self, streams: Streams) -> None:
-        """Print a table; for programs whole and with tabs, for people as wide as the terminal."""
-        if self.rows:
-            self._print(streams)
-            self._note_stopped(streams)
-        if self.note:
-            streams.note(self.note)
-
-    def _print(self, streams: Streams) -> None:
-        columns = streams.settings.columns
-        if not streams.settings.terminal:
-            streams.rows([(row.run, *self._cells(row, "%Y-%m-%dT%H:%M:%S%z")) for row in self.rows])
-        elif columns < _NARROW:
-            for row in self.rows:
-                status, workflow, started, _, model, words = self._cells(row, "%m-%d %H:%M")
-                painted = streams.paint(status, _STYLES.get(status, ""))
-                streams.result(f"{short(row.run)}  {painted}  {started}  {clean(model)}".rstrip())
-                second = clean(f"  {workflow}: {words}" if words else f"  {workflow}")
-                streams.result(shortened(second, columns))
-        else:
-            table = [(short(row.run), *self._cells(row, "%m-%d %H:%M")) for row in self.rows]
-            streams.rows([_HEAD, *table], styles=_STYLES, columns=columns, least_last=_LEAST_WORDS)
-
-    def _cells(self, row: RunRow, time_format: str) -> tuple[str, ...]:
-        fork = f"(fork of {short(row.parent)})" if row.parent else ""
-        return (
-            "idle" if row.run in self.idle else _status(row),
-            row.workflow,
-            at_time(row.started_at, time_format),
-            str(row.turns),
-            self.models.get(row.run, ""),
-            " ".join([fork, *row.preview.split()]).strip(),
-        )
-
-    def _note_stopped(self, streams: Streams) -> None:
-        """Name the command that continues the runs whose processes have died."""
-        dead = [row.run for row in self.rows if is_stopped(row)]
-        if dead:
-            what = f"run {short(dead[0])} has" if len(dead) == 1 else f"{len(dead)} runs have"
-            which = dead[0] if len(dead) == 1 else "--all"
-            options = self.location.options
-            streams.note(f"{what} no process; continue: weft runs resume {which}{options}")
+    row: RunRow
+    requests: Sequence[OpenRequest] = ()
+    models: str = ""
+    #: Whether it is an idle board: it waits, and has no open request.
+    is_idle: bool = False
 
 
-@dataclass(frozen=True)
+def run_table(runs: Sequence[ListedRun], streams: Streams, *, all_apps: bool = False) -> str:
+    """Return runs as a table; for programs whole and with tabs, for people as wide as the terminal.
+
+    With `all_apps`, the tenants are named.
+    """
+    columns, is_terminal = streams.settings.columns, streams.settings.terminal
+    time_format = "%m-%d %H:%M" if is_terminal else "%Y-%m-%dT%H:%M:%S%z"
+    table = [(run.row.run, *_cells(run, time_format, all_apps=all_apps)) for run in runs]
+    if not is_terminal:
+        return streams.table(table)
+    table = [(short(run), *cells) for run, *cells in table]
+    if columns < _NARROW:
+        return "\n".join(line for cells in table for line in _two_lines(cells, streams))
+    used = [*map(any, zip(*(row[:-1] for row in table), strict=True)), True]
+    head, *shown = [tuple(compress(row, used)) for row in (_HEAD, *table)]
+    return streams.table(shown, head=head, styles=_STYLES, least=_LEAST_WORDS)
+
+
+def _two_lines(cells: tuple[str, ...], streams: Streams) -> Iterator[str]:
+    """Yield a run as two lines of a narrow terminal."""
+    columns = streams.settings.columns
+    run, status, workflow, *facts, words = cells
+    painted = streams.paint(status, _STYLES.get(status, ""))
+    shown = clean("  ".join(filter(None, facts)))
+    yield f"{run}  {painted}  {shortened(shown, columns - len(f'{run}  {status}  '))}"
+    yield shortened(clean(f"  {workflow}: {words}" if words else f"  {workflow}"), columns)
+
+
+def _cells(run: ListedRun, time_format: str, *, all_apps: bool) -> tuple[str, ...]:
+    row = run.row
+    fork = f"(fork of {short(row.parent)})" if row.parent else ""
+    return (
+        "idle" if run.is_idle else _status(row),
+        f"{row.workflow} ({row.app}/{row.user})" if all_apps else row.workflow,
+        at_time(row.started_at, time_format),
+        f"{row.owner[-_SHORT_OWNER:]} {_age(row)}s" if row.owner else "",
+        _waits_for(run, time_format),
+        run.models,
+        " ".join([fork, *row.preview.split()]).strip(),
+    )
+
+
+def _waits_for(run: ListedRun, time_format: str) -> str:
+    """Return what a run waits for; empty if it has ended or a process works on it."""
+    row = run.row
+    if row.status == "ended" or (row.status == "running" and row.owner):
+        return ""
+    if run.requests:
+        return ", ".join(dict.fromkeys(each.addressee or "person" for each in run.requests))
+    if row.status == "running":
+        return "worker"
+    return "mail" if row.due_at >= NEVER else f"timer at {at_time(row.due_at, time_format)}"
+
+
+def how_to_continue(rows: Sequence[RunRow], location: JournalLocation) -> list[str]:
+    """Return the command that continues the runs that no process works on."""
+    stopped = [row for row in rows if is_stopped(row)]
+    if len(stopped) == 1:
+        row = stopped[0]
+        options = location.places + scope_options(Scope(row.app, row.user))
+        resume = f"weft runs resume {row.run}{options}"
+        return [f"run {short(row.run)} waits for a worker; continue it here: {resume}"]
+    worker = f"weft worker{location.places}"
+    return [f"{len(stopped)} runs wait for a worker; start one: {worker}"] if stopped else []
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunStatus(Result):
-    """The status of one run; printed for people as a note."""
+    """The status of one run with its open requests."""
 
-    is_last_line: ClassVar[bool] = True
-
-    row: Hidden[RunRow]
-    requests: Hidden[Sequence[RequestRow]]
-    schemas: Hidden[Schemas]
-    location: Hidden[JournalLocation]
-    #: The values of a flow.
-    values: Hidden[Mapping[str, Json] | None] = None
+    row: RunRow
+    requests: Sequence[OpenRequest]
+    location: JournalLocation
 
     @classmethod
-    async def read(cls, host: Host, run: str, location: JournalLocation, **more: object) -> Self:
+    async def read(cls, host: Host, run: str, location: JournalLocation, **more: Any) -> Self:  # noqa: ANN401 - further fields
         """Read a run with its open requests."""
-        row = await host.run(run, scope=LOCAL)
-        requests = await host.requests(scope=LOCAL, run=run)
-        schemas = await answer_schemas(host, requests)
-        return cls(row, requests, schemas, location, **more)  # pyright: ignore[reportArgumentType]
+        row = await host.run(run, scope=command_scope())
+        requests = await host.requests(scope=command_scope(), run=run)
+        return cls(row=row, requests=requests, location=location, **more)
 
     def content(self) -> dict[str, Json]:
-        """Return the run with its requests, and the values of a flow."""
-        values = {} if self.values is None else {"values": self.values}
-        return {"run": run_data(self.row, self.requests, self.schemas), **values}
+        """Return the run with its requests."""
+        return {"run": run_data(self.row, self.requests)}
 
     @property
     def is_idle(self) -> bool:
@@ -152,134 +155,118 @@ class RunStatus(Result):
         """The command that inspects the run."""
         return f"weft inspect {self.row.run}{self.location.options}"
 
-    def show(self, streams: Streams) -> None:
-        """Print the status, and the next command."""
-        row = self.row
-        if row.status == "ended" or self.is_idle:
-            status = outcome_text(row) if row.status == "ended" else idle_text(row)
-            command = f"inspect: {self.inspect}"
-        elif self.requests:
-            status = f"run {row.run} waits for {waited_for(self.requests)}"
-            count = len(self.requests)
-            command = f"answer: {answer_command(self.location, row, self.requests[0], count)}"
-        else:
-            status = f"run {row.run} is unfinished and has no open request"
-            command = how_to_resume(row, self.location)
-        style = "bold green" if row.outcome == "completed" else "bold"
-        streams.note(streams.paint_error(status, style))
-        streams.note(f"  {command}")
 
-
-@dataclass(frozen=True)
-class RunOutcome(RunStatus):
-    """The outcome of a run that was followed to its end, or until it waits."""
-
-    #: The turn that failed, where it is not the last one.
-    failed_turn: Hidden[int] = 0
-
-    @property
-    def exit(self) -> Exit:
-        """The exit code: 0 for a completed run and an idle board, 4 for one that waits."""
-        if self.is_idle:
-            return Exit.DONE
-        if self.row.status != "ended":
-            return Exit.WAITING
-        return Exit.DONE if self.row.outcome == "completed" else Exit.FAILED
-
-    def show(self, streams: Streams) -> None:
-        """Print the values of a flow, and how the run ended or what it waits for."""
-        row = self.row
-        if self.requests and row.status != "ended":
-            streams.problem(waiting_text(streams, self.location, row, self.requests))
-            return
-        if row.status not in ("ended", "waiting"):
-            streams.problem(f"run {row.run} is unfinished: {how_to_resume(row, self.location)}")
-            return
-        if row.status == "ended":
-            for name, value in (self.values or {}).items():
-                streams.result(clean(f"{name} = {value_text(value)}"))
-            finish()
-        if row.outcome in ("failed", "max_turns"):
-            hint = (f"see what happened: {self.inspect}", self._repeat)
-            failure = Failure(Exit.FAILED, outcome_text(row), hint=tuple(filter(None, hint)))
-            print_failure(failure, streams)
-            return
-        # A stop that was asked for is not an error.
-        style = "bold yellow" if row.outcome == "cancelled" else "bold green"
+def status_result(run: RunStatus, streams: Streams) -> Result:
+    """Return the status of a run, and the next command."""
+    row = run.row
+    if row.status == "ended" or run.is_idle:
         status = outcome_text(row) if row.status == "ended" else idle_text(row)
-        streams.note(streams.paint_error(status, style))
-        streams.note(f"  inspect: {self.inspect}")
-
-    @property
-    def _repeat(self) -> str:
-        return repeat_turn(self.location, self.row, self.failed_turn) if self.is_failed else ""
-
-    @property
-    def is_failed(self) -> bool:
-        """Whether the run failed in a turn that can be repeated."""
-        return self.row.outcome == "failed" and bool(self.row.turns)
-
-
-@dataclass(frozen=True)
-class RunDetails(RunStatus):
-    """One run with its facts, its open requests and the commands that answer them."""
-
-    is_last_line: ClassVar[bool] = False
-
-    workflow: Hidden[Workflow | None] = None
-    #: Whether the run waits without any open request, shown or not.
-    waits_idle: Hidden[bool] = False
-    model: Hidden[str] = ""
-    #: The command that promotes a generated package.
-    promote: Hidden[str] = ""
-
-    def show(self, streams: Streams) -> None:
-        """Print the page of the run."""
-        row, page, workflow = self.row, Page(streams), cast("Workflow", self.workflow)
-        page.title(f"run {row.run}")
-        spent = spending(
-            Spent(
-                calls=row.calls,
-                input_tokens=row.input_tokens,
-                output_tokens=row.output_tokens,
-                cost_usd=row.cost_usd,
-                unpriced=row.unpriced,
-                uncounted=row.uncounted,
-            )
-        )
-        facts = {
-            "workflow": f"{row.workflow} {row.digest[:12]}",
-            "about": " ".join(workflow.spec.orchestrator.description.split()),
-            "status": _idle_status(workflow) if self.waits_idle else _long_status(row),
-            "model": self.model,
-            "started": at_time(row.started_at),
-            "changed": at_time(row.changed_at),
-            "events": str(row.seq),
-            "turns": str(row.turns),
-            "calls": f"{row.calls}, {spent.tokens}",
-            "cost": spent.cost,
-            "fork of": row.parent,
-            "words": row.preview,
-        }
-        page.lines(f"{name:<9} {value}" for name, value in facts.items() if value)
-        if is_stopped(row):
-            page.text(f"resume    weft runs resume {row.run}{self.location.options}", 2)
-        for request in self.requests:
-            _add_request(page, request, workflow)
-            command = answer_command(self.location, row, request, len(self.requests))
-            page.text(f"answer    {command}", 2)
-        if self.promote:
-            page.text(f"promote   {self.promote}", 0)
-        streams.result(str(page))
+        command = f"inspect: {run.inspect}"
+    elif run.requests:
+        status = f"run {row.run} waits for {waited_for(run.requests)}"
+        count = len(run.requests)
+        command = f"answer: {answer_command(run.location, row, run.requests[0], count)}"
+    else:
+        status = f"run {row.run} is unfinished and has no open request"
+        command = how_to_resume(row, run.location)
+    style = "bold green" if row.outcome == "completed" else "bold"
+    notes = [streams.paint_error(status, style), f"  {command}"]
+    return Result(run.content(), notes=notes, is_last_line=True)
 
 
-def _idle_status(workflow: Workflow) -> str:
-    if workflow.compiled.flow is not None:
+def outcome_result(
+    run: RunStatus,
+    streams: Streams,
+    *,
+    values: Mapping[str, Json] | None = None,
+    failed_turn: int = 0,
+) -> Result:
+    """Return the outcome of a run that was followed to its end, or until it waits.
+
+    `values` are those of a flow, `failed_turn` is the turn that failed, where it is not the last.
+    The exit code is 0 for a completed run and an idle board, 4 for one that waits.
+    """
+    row, data = run.row, run.content() | ({} if values is None else {"values": values})
+    waits = partial(Result, data, outcome=Exit.WAITING, is_last_line=True)
+    if run.requests and row.status != "ended":
+        return waits(problems=[waiting_text(streams, run.location, row, run.requests)])
+    if row.status not in ("ended", "waiting"):
+        resume = how_to_resume(row, run.location)
+        return waits(problems=[f"run {row.run} is unfinished: {resume}"])
+    shown = (values or {}).items() if row.status == "ended" else ()
+    text = "\n".join(clean(f"{name} = {value_text(value)}") for name, value in shown)
+    ends = partial(Result, data, text, is_last_line=True)
+    if row.outcome in ("failed", "max_turns"):
+        hints = [f"see what happened: {run.inspect}"]
+        if row.outcome == "failed" and row.turns:
+            hints.append(repeat_turn(run.location, row, failed_turn))
+        return ends(failure=Failure(Exit.FAILED, outcome_text(row), hint=tuple(hints)))
+    # A stop that was asked for is not an error.
+    style = "bold yellow" if row.outcome == "cancelled" else "bold green"
+    status = outcome_text(row) if row.status == "ended" else idle_text(row)
+    outcome = Exit.FAILED if row.outcome == "cancelled" else Exit.DONE
+    notes = [streams.paint_error(status, style), f"  inspect: {run.inspect}"]
+    return ends(notes=notes, outcome=outcome)
+
+
+def details_page(
+    run: RunStatus,
+    workflow: Workflow,
+    streams: Streams,
+    *,
+    waits_idle: bool = False,
+    models: str = "",
+    promote: str = "",
+) -> str:
+    """Return one run with its facts, its open requests and the commands that answer them.
+
+    `waits_idle` says whether it waits without any open request, shown or not; `promote` is the
+    command that promotes a generated package.
+    """
+    row, page = run.row, Page(streams)
+    page.title(f"run {row.run}")
+    spent = spending(Spent(**{name: getattr(row, name) for name in Spent._fields}))
+    facts = {
+        "workflow": f"{row.workflow} {row.digest[:12]}",
+        "about": " ".join(workflow.spec.orchestrator.description.split()),
+        "status": _long_status(row, workflow, waits_idle=waits_idle),
+        "model": models,
+        "owner": f"{row.owner}, heartbeat {_age(row)} s ago" if row.owner else "",
+        "started": at_time(row.started_at),
+        "changed": at_time(row.changed_at),
+        "events": str(row.seq),
+        "turns": str(row.turns),
+        "calls": f"{row.calls}, {spent.tokens}",
+        "cost": spent.cost,
+        "fork of": row.parent,
+        "words": row.preview,
+    }
+    page.lines(f"{name:<9} {value}" for name, value in facts.items() if value)
+    if is_stopped(row):
+        page.text(f"resume    weft runs resume {row.run}{run.location.options}", 2)
+    for request in run.requests:
+        _add_request(page, request)
+        command = answer_command(run.location, row, request, len(run.requests))
+        page.text(f"answer    {command}", 2)
+    if promote:
+        page.text(f"promote   {promote}", 0)
+    return str(page)
+
+
+def _long_status(row: RunRow, workflow: Workflow, *, waits_idle: bool) -> str:
+    if waits_idle and workflow.compiled.flow is not None:
         return "waiting: for the next attempt at a step"
-    return "idle: it waits for artifacts"
+    if waits_idle:
+        return "idle: it waits for artifacts"
+    if is_stopped(row) and not row.owner:
+        return "queued: it waits for a worker"
+    if is_stopped(row):
+        last = max(row.heartbeat, row.changed_at)
+        return f"stopped: no process has worked on it since {at_time(last)}"
+    return f"{_status(row)}: {row.reason}" if row.reason else _status(row)
 
 
-def _add_request(page: Page, request: RequestRow, workflow: Workflow) -> None:
+def _add_request(page: Page, request: OpenRequest) -> None:
     whom = f" {request.addressee}" if request.addressee else ""
     what = "waits for a message" if request.kind == "chat" else f"{request.tool} asks{whom}"
     page.title(f"{request.agent}: {what}")
@@ -288,20 +275,18 @@ def _add_request(page: Page, request: RequestRow, workflow: Workflow) -> None:
         page.line(f"expires   {at_time(request.expires_at)}")
     if request.kind == "ui":
         page.text(f"shows     {value_text(request.payload)}", 2)
-        form = workflow.forms.get(request.tool or "")
-        if form and form.answer_schema is not None:
-            page.text(f"takes     {value_text(form.answer_schema)}", 2)
+        if request.response_schema is not None:
+            page.text(f"takes     {value_text(dict(request.response_schema))}", 2)
+
+
+def _age(row: RunRow) -> int:
+    return max(time.time_ns() // 1_000_000 - row.heartbeat, 0) // 1000
 
 
 def _status(row: RunRow) -> str:
-    return row.outcome or ("stopped" if is_stopped(row) else row.status)
-
-
-def _long_status(row: RunRow) -> str:
     if is_stopped(row):
-        last = max(row.heartbeat, row.changed_at)
-        return f"stopped: no process has worked on it since {at_time(last)}"
-    return f"{_status(row)}: {row.reason}" if row.reason else _status(row)
+        return "stopped" if row.owner else "queued"
+    return row.outcome or row.status
 
 
 #: Outcomes in messages.
@@ -356,11 +341,11 @@ def waited_for(requests: Sequence[RequestRow]) -> str:
     """Return what open requests ask for."""
     if any(request.kind == "chat" for request in requests):
         return "a message"
-    return f"an answer to {', '.join(dict.fromkeys(map(_asking, requests)))}"
-
-
-def _asking(request: RequestRow) -> str:
-    return f"{request.tool or ''}{f' from {request.addressee}' if request.addressee else ''}"
+    asked = [
+        f"{request.tool or ''}{f' from {request.addressee}' if request.addressee else ''}"
+        for request in requests
+    ]
+    return f"an answer to {', '.join(dict.fromkeys(asked))}"
 
 
 def answer_command(location: JournalLocation, row: RunRow, request: RequestRow, count: int) -> str:
@@ -368,11 +353,8 @@ def answer_command(location: JournalLocation, row: RunRow, request: RequestRow, 
     name = f" {quote(request.id)}" if count > 1 else ""
     value = "TEXT" if request.kind == "chat" else "--json-value JSON"
     if (request.tool or "").startswith(APPROVAL):
-        value = quote(next(iter(_approval_options(request.payload)), "TEXT"))
-    whom = "" if is_asked_of(request, LOCAL) else f" --as {quote(request.addressee)}"
+        options = cast("list[Json]", fields_of(request.payload).get("options") or ["TEXT"])
+        value = quote(str(options[0]))
+    is_ours = location.server is not None or is_asked_of(request, command_scope())
+    whom = "" if is_ours else f" --as {quote(request.addressee)}"
     return f"weft runs answer {row.run}{name} {value}{whom}{location.options}"
-
-
-def _approval_options(payload: Json) -> list[str]:
-    options = cast("list[Json]", fields_of(payload).get("options") or [])
-    return [str(option) for option in options]

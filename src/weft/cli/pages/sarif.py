@@ -1,7 +1,7 @@
 """Findings as SARIF 2.1.0, the format code-scanning services read."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from os import fsencode
 from pathlib import Path
@@ -18,7 +18,7 @@ from weft.packages.text.index import line_column
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def sarif(findings: tuple[Finding, ...], folders: tuple[Path, ...]) -> str:
+def sarif(findings: Sequence[Finding], folders: Sequence[Path]) -> str:
     """Return a SARIF log with one run: the rules that apply, the findings and their safe fixes.
 
     `folders` are the packages the findings are about.
@@ -75,7 +75,7 @@ def _location(finding: Finding) -> dict[str, Json]:
 
 
 def _fixes(
-    finding: Finding, folders: tuple[Path, ...], read: Callable[[Path], Package]
+    finding: Finding, folders: Sequence[Path], read: Callable[[Path], Package]
 ) -> dict[str, Json]:
     """Return the safe fix of a finding as text changes; empty if there is none."""
     file = Path(finding.place.file)

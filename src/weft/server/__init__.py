@@ -1,0 +1,1 @@
+"""The server: HTTP, sockets, identity and starts over a host."""

@@ -1,0 +1,1 @@
+"""Live delivery: events of runs and artifacts of boards, as they are written, to many viewers."""

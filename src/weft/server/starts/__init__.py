@@ -1,0 +1,1 @@
+"""What begins runs without a person in a chat: forms, schedules, webhooks and documents."""
