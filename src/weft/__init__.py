@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from weft.engine import events
     from weft.engine.events import Event
     from weft.errors import AccessDenied, Ask, Refuse, RetryModel
+    from weft.ports.live import ModelRetry, TextDelta, ToolProgress
     from weft.ports.scope import Scope
     from weft.runtime.host import Host
-    from weft.runtime.runs.live_stream import ModelRetry, TextDelta, ToolProgress
     from weft.runtime.signals import Answer, Stop, UserMessage
     from weft.runtime.tools.context_variables import Context
     from weft.runtime.tools.tool_api import show_ui_tool, tool, use_ui_tool
@@ -52,13 +52,13 @@ _HOMES: Final = {
     "Context": "weft.runtime.tools.context_variables",
     "Event": "weft.engine.events",
     "Host": "weft.runtime.host",
-    "ModelRetry": "weft.runtime.runs.live_stream",
+    "ModelRetry": "weft.ports.live",
     "Refuse": "weft.errors",
     "RetryModel": "weft.errors",
     "Scope": "weft.ports.scope",
     "Stop": "weft.runtime.signals",
-    "TextDelta": "weft.runtime.runs.live_stream",
-    "ToolProgress": "weft.runtime.runs.live_stream",
+    "TextDelta": "weft.ports.live",
+    "ToolProgress": "weft.ports.live",
     "UserMessage": "weft.runtime.signals",
     "errors": "weft",
     "events": "weft.engine",

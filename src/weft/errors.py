@@ -8,13 +8,22 @@ WeftError
 │   └── LinkError      code that is declared and cannot be imported or found
 ├── ExpressionError    a condition or type that does not parse, or that cannot be evaluated
 ├── UsageError         a request that cannot be carried out as it was made
-│   └── SetupError     a key, an address or a library is missing on this machine
+│   ├── SetupError     a key, an address or a library is missing on this machine
+│   ├── UnknownModel   a model is named that no provider has
+│   ├── NotFoundError  what is named does not exist
+│   └── ConflictError  it is too late: answered, ended, or there already
 ├── PortError          the outside world; says whether trying again may help
 │   ├── ModelError     a language model gave no usable answer
 │   ├── ToolError      a tool gave no result
 │   ├── RetrievalError a collection cannot be searched, or a text not be embedded
 │   └── StoreError     a store cannot be read or written
-│       └── StoreConflict   somebody else has written in between
+│       └── StoreConflict   another process has written in between, or must write first
+│           ├── RunOwned         another worker owns the run
+│           ├── UnreadMail       mail must be taken before this is written
+│           ├── NameTaken        another open run has the name
+│           ├── RequestNotOpen   the request was never open, or is not open any more
+│           ├── AlreadyAnswered  the request has an answer
+│           └── RunHasEnded      the run takes no more mail
 ├── RunError           this run cannot go on
 │   └── ReplayMismatch what was recorded and what would happen now differ
 └── AccessDenied       outside the caller's scope
@@ -59,7 +68,10 @@ class CheckFailed(DeclarationError):
         """Return the message with the first findings, unless it is that of the only one."""
         if [finding.message for finding in self.findings] == [self.message]:
             return self.message
-        shown = [f"{it.place}: {it.code} {it.message}" for it in self.findings[: self.SHOWN]]
+        shown = [
+            f"{finding.place}: {finding.code} {finding.message}"
+            for finding in self.findings[: self.SHOWN]
+        ]
         if not shown:
             return self.message
         more = len(self.findings) - len(shown)
@@ -87,6 +99,18 @@ class UsageError(WeftError):
 
 class SetupError(UsageError):
     """Something is missing on this machine: a key, an address, a library; `hint` says what."""
+
+
+class UnknownModel(UsageError):
+    """A model is named that no provider has."""
+
+
+class NotFoundError(UsageError):
+    """What a request names does not exist."""
+
+
+class ConflictError(UsageError):
+    """A request comes too late: something was answered, has ended, or exists already."""
 
 
 class LinkError(DeclarationError):
@@ -143,11 +167,35 @@ class StoreError(PortError):
 
 
 class StoreConflict(StoreError):
-    """Another process has written in between; read again and decide anew."""
+    """Another process has written in between; read again and decide again."""
+
+
+class RunOwned(StoreConflict):
+    """Another worker owns the run; it must be reached by mail."""
+
+
+class UnreadMail(StoreConflict):
+    """Mail for the run is unread; take it and decide again."""
+
+
+class NameTaken(StoreConflict):
+    """Another open run of the app has the name."""
+
+
+class RequestNotOpen(StoreConflict):
+    """Mail answers a request that is not open."""
+
+
+class AlreadyAnswered(StoreConflict):
+    """Mail answers a request that has an answer already."""
+
+
+class RunHasEnded(StoreConflict):
+    """Mail is addressed to a run that has ended."""
 
 
 class RunError(WeftError):
-    """A run cannot go on."""
+    """A run cannot continue."""
 
 
 class RunGivenUp(RunError):
@@ -155,7 +203,8 @@ class RunGivenUp(RunError):
 
     def __init__(self, run: str, fault: Exception) -> None:
         self.run = run
-        self.fact = f"run {run} stopped: {fault}. Recorded events are safe"
+        advice = f"; {fault.hint}" if isinstance(fault, UsageError) and fault.hint else ""
+        self.fact = f"run {run} stopped: {fault}{advice}. Recorded events are safe"
         resume = f"weft runs resume {run}"
         super().__init__(f"{self.fact}. After fixing this, continue with: {resume}")
 

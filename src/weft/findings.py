@@ -1,7 +1,7 @@
 """A finding: one diagnostic with its place and its remedy.
 
-Findings are plain values. Whoever detects a fault yields one; whoever prints or serialises it
-needs nothing else. What every code means stands in `weft.catalogue`.
+Findings are plain values. Code that detects an error yields one, and it holds everything that is
+needed to print or serialise it. `weft.catalogue` explains every code.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 Severity: TypeAlias = Literal["error", "warning"]
 
-#: Where a value stands inside a spec or a document: keys and indexes from the root.
+#: The place of a value in a spec or a document: keys and indexes from the root.
 Path: TypeAlias = tuple[str | int, ...]
 
 #: What JSON can hold. `object` at the leaves keeps the alias cheap for type checkers.
@@ -18,7 +18,7 @@ Json: TypeAlias = object
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One entry of the catalogue: what a code means, whoever reports it."""
+    """One entry of the catalogue: the meaning of a code."""
 
     code: str
     severity: Severity
@@ -104,5 +104,5 @@ class Finding:
 
 
 def is_error(finding: Finding) -> bool:
-    """Tell whether a finding keeps the workflow from running."""
+    """Return whether a finding keeps the workflow from running."""
     return finding.severity == "error"

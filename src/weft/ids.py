@@ -1,8 +1,10 @@
 """Names of things and of files: how they look, how they are compared, which are reserved."""
 
+import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from difflib import SequenceMatcher, get_close_matches
+from hashlib import sha256
 from typing import Final
 
 AGENT_NAME: Final = re.compile(r"[A-Z][A-Za-z0-9]*\Z")
@@ -64,8 +66,16 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     return close[0] if close else None
 
 
+def suggestion(name: str, known: Collection[str], otherwise: str = "") -> str:
+    """Return the hint for an unknown name: the one probably meant, or else the known names."""
+    near = nearest(name, known)
+    if near:
+        return f"did you mean {near}?"
+    return otherwise or f"available: {', '.join(known) or 'none'}"
+
+
 def _is_close(name: str, other: str) -> bool:
-    """Tell whether two words are alike enough to be taken for one; a far guess misleads.
+    """Return whether two words are alike enough to be taken for one; a far guess misleads.
 
     A slip of the finger, letters in another order, or a word cut short: fin for finance.
     """
@@ -128,3 +138,29 @@ def segment_error(segment: str) -> str | None:
     if is_ignored_file(segment):
         return "is hidden, made by a tool or left behind by an editor"
     return None
+
+
+#: Letters and digits that cannot be confused.
+_ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
+
+#: An id has ten characters of time in milliseconds, then sixteen others, of five bits each.
+_TIME_CHARACTERS: Final = 10
+_OTHER_CHARACTERS: Final = 16
+ID_BITS: Final = 5 * _OTHER_CHARACTERS
+
+
+def sortable_id(at: int, number: int) -> str:
+    """Return an id that sorts by time; `number` has ID_BITS bits that make it unique.
+
+    >>> sortable_id(33, 0)
+    '00000000110000000000000000'
+    """
+    bits = number & ((1 << ID_BITS) - 1) | at << ID_BITS
+    last = _TIME_CHARACTERS + _OTHER_CHARACTERS - 1
+    return "".join([_ALPHABET[bits >> 5 * place & 31] for place in range(last, -1, -1)])
+
+
+def derived_id(at: int, *parts: object) -> str:
+    """Return the id that belongs to a time and some JSON values: the same for the same ones."""
+    text = json.dumps(parts, sort_keys=True)
+    return sortable_id(at, int.from_bytes(sha256(text.encode()).digest()))

@@ -24,8 +24,8 @@ BOARD010 error: Agent is never woken
 
 BOARD015 error: Invalid join
   why: A join combines artifacts of several types with the same key. It needs at least two types
-    and one way to find the key of each.
-  fix: List at least two types, and write "by" or "function", not both.
+    and the key of each.
+  fix: List at least two types, and a key for each of them.
   example: {"types": ["Story", "Check"], "join": {"by": {"Story": "headline"},
     "within_seconds": 60}}
 
@@ -34,16 +34,10 @@ BOARD016 warning: Join without a limit
   fix: Add "within_seconds" or "within_count": an incomplete join then expires with an event.
   example: {"types": ["Story", "Check"], "join": {"by": "headline"}}
 
-BOARD017 error: Batch without a limit
-  why: A batch is complete when it reaches its size or its timeout. With neither it grows forever.
-  fix: Add "size", "timeout_seconds" or both.
-  example: {"types": ["Lead"], "batch": {}}
-
 BOARD018 error: Invalid schedule
-  why: A schedule needs exactly one of every_seconds, daily, at and cron, and a valid cron
-    expression.
-  fix: Write exactly one of them; cron has five fields.
-  example: {"schedule": {"every_seconds": 60, "cron": "0 9 * * 1"}}
+  why: The cron expression has five fields: minute, hour, day, month and weekday.
+  fix: Write each field as *, a number, a range a-b or a list, with /n for steps.
+  example: {"schedule": {"cron": "61 * * * *"}}
 
 BOARD019 error: Schedule and batch in one agent
   why: A batch collects artifacts; a tick of a schedule is not one of them.
@@ -52,10 +46,10 @@ BOARD019 error: Schedule and batch in one agent
     "batch": {"size": 5}}]}
 
 BOARD022 error: Component is never called
-  why: A component is called at the hooks it lists. A component of the whole board can use only
-    artifact_published and before_schedule.
-  fix: List the hooks that the class defines; move a component with other hooks to an agent.
-  example: "components": [{"component": "tools.desk:Clerk", "hooks": []}]
+  why: A component of the whole board can use only artifact_published and before_schedule.
+  fix: Move a component with other hooks to an agent.
+  example: {"artifacts": [], "components": [{"component": "tools.desk:Clerk",
+    "hooks": ["pre_consume"]}]}
 
 BOARD023 warning: Provider has no effect
   why: The provider drops nothing, drops a field that no artifact has, or filters everything out.
@@ -94,10 +88,4 @@ BOARD028 error: Board context without a board
     providers.
   fix: Remove the part, or write board.json.
   example: {"agent_name": "RouterAgent", "context": [{"kind": "board"}]}    (a conversation)
-
-BOARD030 error: Two queries in a provider
-  why: A semantic provider compares artifacts with one query: a fixed text, or a field of the
-    artifacts that woke the agent.
-  fix: Keep one of "query" and "query_field".
-  example: {"kind": "semantic", "query": "refunds", "query_field": "question"}
 """

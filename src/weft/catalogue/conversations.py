@@ -14,7 +14,7 @@ HAND007 warning: Ambiguous priority
   why: Two handoffs of one agent may apply at the same time and have the same priority, so their
     order in the file decides.
   fix: Give them different priorities (the lower number is first), or conditions that exclude each
-    other. Two conditions that 4096 tries do not tell apart count as overlapping.
+    other. Conditions that 4096 tries cannot separate count as overlapping.
   example: {"source_agent": "RouterAgent", "target_agent": "TechAgent", "condition": "urgent"}
     {"source_agent": "RouterAgent", "target_agent": "BillingAgent", "condition": "paid"}
 
@@ -54,7 +54,7 @@ HAND011 error: Endless cycle of agents
 
 HAND012 warning: Run may never end
   why: A run may reach a state without a way to the end, depending on code or on values that the
-    declarations do not tell; or there are too many states to explore.
+    declarations do not determine; or there are too many states to explore.
   fix: Add a handoff to "user" or "terminate" for that state. If there are too many states, let
     fewer variables decide handoffs or give them fewer values: bool or literal["draft", "done"].
   example: {"source_agent": "Reviewer", "target_agent": "Writer",
@@ -66,25 +66,13 @@ HAND016 warning: Reason without an end
   fix: Remove "reason", or set the target to "terminate".
   example: {"target_agent": "TechSpecialist", "reason": "technical question"}
 
-HAND017 error: Handoff before the reply without a condition
-  why: Handoffs with the scope pre are evaluated before the agent replies. Without a condition the
-    agent never replies.
-  fix: Add a condition, or set "condition_scope": "post".
-  example: {"source_agent": "RouterAgent", "target_agent": "user", "condition_scope": "pre"}
-
 HAND018 error: Handoff to a missing user
   why: A run started by a schedule, form, webhook or database has no user, and with
-    human_in_the_loop false nobody is asked. The run would wait forever.
+    human_in_the_loop false the user is not asked. The run would wait forever.
   fix: Hand off to an agent or to "terminate". To include a user, set human_in_the_loop to true
     and let the workflow start with a chat.
   example: "trigger": {"type": "schedule", "cron": "0 6 * * *"}
     {"source_agent": "ReportAgent", "target_agent": "user"}
-
-HAND022 error: Inconsistent merge of a group
-  why: "merge": "custom" calls a function with the replies of the members. Without a function
-    there is nothing to call; with another merge the function is never called.
-  fix: Write "merge": "custom" and "function": "module:function", or neither.
-  example: {"name": "Readers", "members": ["LegalAgent", "FinanceAgent"], "merge": "custom"}
 
 HAND023 warning: Members of a group set the same variable
   why: Members work in parallel with their own copies of the variables. When the group ends, the
@@ -99,9 +87,17 @@ HAND024 error: Agent cannot hand off by tools
   fix: Add the handoffs, or remove handoff_tools. Rename a tool with such a name.
   example: {"agent_name": "RouterAgent", "handoff_tools": true}    (no rule of RouterAgent)
 
+HAND025 warning: Outcome without a handoff
+  why: With the patterns Pipeline, Redundant and FeedbackLoop, a run continues with the next agent
+    where no handoff applies. An outcome that was forgotten continues there too, without a word.
+  fix: Add a handoff for the outcome. If the run should continue with the next agent, add a handoff
+    without a condition to it.
+  example: "outcome": literal["hire", "stop"], set by a tool of Interviewer
+    {"source_agent": "Interviewer", "condition": "outcome == 'hire'", "target_agent": "Offer"}
+
 BIND004 error: Agent at a hook point of the run
   why: before_chat, after_chat, on_start, on_complete and on_fail belong to the run. A trigger for
-    one agent never fires there; a hook is called whatever agent is named (a warning).
+    one agent never fires there; a hook is called for all agents (a warning).
   fix: Remove "agent", or use before_agent or after_agent.
   example: {"hook_type": "update_agent_state", "agent": "Router", "file": "state.py"}
 
@@ -116,12 +112,6 @@ BIND007 error: Structured output without a model
   fix: Bind a model to the agent in the registry of structured_outputs.json, or set
     structured_outputs_required to false.
   example: {"agent_name": "Clerk", "structured_outputs_required": true}    (no binding)
-
-BIND009 error: Invalid prefix of a runtime extension
-  why: Only an api_router is mounted under a prefix, and the prefix must be a path such as
-    orders/new.
-  fix: Correct or remove "prefix".
-  example: {"kind": "service", "entrypoint": "tools.api:start", "prefix": "orders"}
 
 BIND011 error: No agents
   why: A conversation needs at least one agent.
@@ -164,11 +154,10 @@ TOOL012 error: Second automatic tool
      {"agent": "Clerk", "function": "notify", "auto_invoke": true}]
 
 TOOL013 error: Invalid tool server
-  why: A tool server is a program that Weft starts (command, env) or one that runs already (url,
-    auth). It must be exactly one of them, and secrets are named by their environment variable.
-  fix: Write "command" as a list, or "url" as a full address. Give secrets as {"secret_env":
-    "NAME"}: in "env" for a program, in "auth" for a server.
-  example: "mcp_servers": [{"name": "files", "agents": ["Clerk"]}]
+  why: The url must be a full address, and a secret is named by its environment variable.
+  fix: Write "url" as a full address. Give secrets as {"secret_env": "NAME"}: in "env" for a
+    program, in "auth" for a server.
+  example: "mcp_servers": [{"name": "crm", "url": "crm.example/mcp"}]
 
 TOOL014 warning: Unencrypted tool server
   why: The url begins with http:// and leads to another machine, so others can read and change the
@@ -217,8 +206,8 @@ UI010 error: Variable is set from a secret field
     response_schema: {"properties": {"pin": {"type": "string", "format": "password"}}}
 
 UI011 error: Answer is not awaited
-  why: use_ui_tool is asynchronous. Without `await` nobody is asked, and the tool returns a
-    coroutine instead of the answer.
+  why: use_ui_tool is asynchronous. Without `await` the user is not asked, and the tool returns
+    a coroutine instead of the answer.
   fix: Write `await use_ui_tool(...)` in an `async def`.
   example: return use_ui_tool("approve_plan", {"plan": plan})
 """

@@ -9,10 +9,10 @@ FLOW001 error: Conversation setting in a flow
   fix: Remove what the finding names, or remove flow.json.
   example: {"workflow_name": "Review", "initial_agent": "Writer"}    (with flow.json)
 
-FLOW002 error: Invalid step name
-  why: Runs are found by the workflow name, and the journal identifies steps by name, with / as
-    separator. A lambda has no name.
-  fix: Write a name without /; in code use `name=`.
+FLOW002 error: Missing step name
+  why: Runs are found by the workflow name, and the journal identifies steps by name. A lambda has
+    no name.
+  fix: Write a name; in code use `name=`.
   example: Workflow.create('Review', Draft).start_with(lambda state: {'score': 1})
 
 FLOW003 error: Empty flow
@@ -31,52 +31,16 @@ FLOW006 error: Fork without a join
   fix: Call join after fork, or write "join" in the file.
   example: flow.fork(lambda p: p.then(a), lambda p: p.then(b)).then(publish)
 
-FLOW007 error: Fork with fewer than two paths
-  why: A single path runs in parallel with nothing.
-  fix: Add a path, or write the steps without the fork.
-  example: flow.fork(lambda p: p.then(check)).join(publish)
-
-FLOW008 error: Empty path in a fork
-  why: The path does nothing, so the join waits for the other paths alone.
-  fix: Add a step, or remove the path.
-  example: flow.fork(lambda p: p.then(check), lambda p: p).join(publish)
-
-FLOW009 error: Empty loop
-  why: Nothing changes in the loop, so its condition always has the same answer.
-  fix: Add the steps to repeat.
-  example: flow.repeat_until('score > 3', 'improve', lambda p: p)
-
-FLOW010 error: Loop with less than one iteration
-  why: The steps of a loop run before its condition is evaluated, so at least once.
-  fix: Set max_iterations to 1 or more.
-  example: {"kind": "repeat", "name": "improve", "until": "score > 3", "max_iterations": 0}
-
 FLOW011 error: Not a step
   why: A step is a function of the state, a class or object with `run(state)`, or an AgentStep.
   fix: Pass a function with the parameters (state) or (state, context), a class without
     constructor arguments, or an object.
   example: flow.then('write the draft')
 
-FLOW012 error: Confidence out of range
-  why: Confidence is a number from 0 to 1.
-  fix: Write a number such as 0.8.
-  example: flow.then(classify, lambda o: o.require_confidence(80))
-
 FLOW013 warning: Low confidence is not handled
   why: Without a path for low confidence the step fails, and the run with it.
   fix: Add on_low_confidence, or "confidence.path" in the file.
   example: flow.then(classify, lambda o: o.require_confidence(0.8))
-
-FLOW014 error: Retry out of range
-  why: The number of attempts includes the first one and is 1 to 1000. The delay is 0 seconds to
-    one year.
-  fix: Write 1 to 1000 attempts and a delay of at most a year.
-  example: flow.then(fetch, lambda o: o.with_retry(0))
-
-FLOW015 error: Time limit out of range
-  why: A time limit is more than 0 seconds and at most one year (31536000).
-  fix: Correct the value, or remove it.
-  example: flow.then(fetch, lambda o: o.with_timeout(0))
 
 FLOW016 warning: Option has no effect
   why: Nothing reads the option in this place.
@@ -95,11 +59,6 @@ FLOW019 error: Field cannot be used here
   fix: Use a field of the state, or set a whole field. A function as a step can set parts.
   example: work.output: "letter.title"    (set letter)
 
-FLOW022 error: Branch without cases
-  why: Without a case there is nothing to choose.
-  fix: Add a case for each value that leads somewhere else.
-  example: {"kind": "branch", "name": "by_kind", "on": "kind", "cases": []}
-
 FLOW024 warning: Branch does not cover every value
   why: A value without a case makes the run fail, unless "otherwise" is given.
   fix: Add the case, or "otherwise".
@@ -108,18 +67,7 @@ FLOW024 warning: Branch does not cover every value
 FLOW025 error: Approval cannot be given
   why: A person chooses one of the options, and at least one must let the flow continue.
   fix: Add an option that does not reject, or leave "options" out.
-  example: flow.await_approval('manager', lambda a: a.default('yes'))
-
-FLOW026 error: Invalid approver
-  why: Only a user, a role or a group can answer a request.
-  fix: Write user:NAME, role:NAME or group:NAME. In code a plain name is a role.
-  example: {"kind": "approval", "name": "pay", "approver": "manager"}
-
-FLOW027 error: Invalid retrieval
-  why: A retrieval needs one query (a text or a field of the state), top_k of 1 or more, and
-    min_relevance from 0 to 1.
-  fix: Write "query" or "query_path", and correct the numbers.
-  example: c.from_retrieval('Library', lambda r: r.top_k(0))
+  example: flow.await_approval('manager', lambda a: a.option('no', rejects=True))
 
 FLOW028 error: Context source is not available
   why: The step would not see what it should: the named board is the flow itself, or the template

@@ -27,7 +27,7 @@ NAME003 warning: Unused declaration
 
 NAME004 warning: Name in the wrong case
   why: Agents, models, components and groups are written in PascalCase; functions, variables and
-    fields in snake_case. Readers and models tell them apart by that, and JSX treats a lower-case
+    fields in snake_case. Readers and models distinguish them by that, and JSX treats a lower-case
     tag as an HTML element. For a group it is an error.
   fix: Rename it as the hint suggests, everywhere it is used. On a board, agents may also be
     snake_case.
@@ -86,16 +86,9 @@ COND005 error: Condition violates the strict profile
 
 COND006 error: Condition cannot be judged
   why: A condition of the type llm needs "llm_conditions": true, because a model call may give
-    another answer next time. A condition of the type llm or nearest must be written.
-  fix: Write the condition as an expression, set "llm_conditions": true in orchestrator.json, or
-    remove "condition_type".
+    another answer next time.
+  fix: Write the condition as an expression, or set "llm_conditions": true in orchestrator.json.
   example: {"condition": "the user sounds angry", "condition_type": "llm"}
-
-COND007 error: Threshold has no effect
-  why: A threshold says how similar a text must be. Without "condition_type": "nearest" (handoffs)
-    or "semantic_match" (subscriptions) nothing is compared.
-  fix: Add what is compared, or remove "threshold".
-  example: {"condition": "is_refund", "threshold": 0.5}
 
 CODE001 error: Missing code file
   why: The tool or hook is declared in a file that does not exist, so there is no code to call.

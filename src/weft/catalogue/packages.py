@@ -43,8 +43,8 @@ SCHEMA006 warning: JSON with comments or trailing commas
     }
 
 SCHEMA007 error: Invalid value
-  why: The value has the wrong type, is out of range, or is not one of the allowed words. Weft
-    does not convert values.
+  why: The value has the wrong type or form, is out of range, or is not one of the allowed words;
+    or a list is too short. Weft does not convert values.
   fix: Write a value as the message says. `weft schema NAME` prints what every key takes.
   example: {"workflow_name": "Support", "initial_agent": "Router", "max_turns": "thirty"}
 
@@ -80,6 +80,12 @@ SCHEMA013 error: File is not read
     effect.
   fix: Rename the file as the hint suggests, or move it elsewhere.
   example: agent.json next to orchestrator.json
+
+SCHEMA014 error: Keys that require or exclude each other
+  why: Of some keys exactly one is needed, because none would leave something open and two would
+    contradict each other. Other keys have an effect only together with another one.
+  fix: Add or remove the key that the finding names. The message says what it is needed for.
+  example: {"types": ["Story", "Check"], "join": {"by": "headline", "function": "tools.desk:key"}}
 
 SCHEMA015 error: Invalid archive
   why: An archive is accepted only if every file is listed in its manifest with the right sha256,
@@ -124,6 +130,12 @@ PACK006 warning: Package or file is not checked
     workspace is skipped.
   fix: Move or rename it as the hint says, or check it by its path.
   example: a package in ./Billing, beside ./workflows/Support
+
+TEST001 error: Scenario failed
+  why: A run of the package went otherwise than a file in `tests` says: another route, value,
+    question or outcome, a text that is shown or not, an answer that is refused or not.
+  fix: Correct the package; or the expectation, if the package is right.
+  example: expect: {outcome: completed}    (the run waits for a person)
 
 LINK001 error: Code cannot be imported
   why: A file raises an error while it is imported, or needs a library that is not installed.
@@ -172,8 +184,7 @@ GEN003 warning: Library is not installed
   example: requirements.txt: stripe
 
 GEN004 error: Generated tool uses code outside the package
-  why: Installed code would be executed while the package is generated, and nobody has reviewed
-    it.
+  why: Installed code would be executed without review while the package is generated.
   fix: Write the tool as a file of the package.
   example: {"agent": "Clerk", "file": "python:shutil", "function": "rmtree"}
 """

@@ -3,13 +3,6 @@
 from typing import Final
 
 ENTRIES: Final = r"""
-VAR001 error: Ambiguous database lookup
-  why: A document is found by search_by or by query_template. With neither any document matches;
-    with both one is ignored. The same holds for field and fields.
-  fix: Write exactly one of "search_by" and "query_template", and at most one of "field" and
-    "fields".
-  example: "source": {"type": "database", "collection": "Users", "field": "name"}
-
 VAR002 error: Value does not fit the type
   why: Every value is validated before it is stored. This one would be refused at the start of the
     run, or when the trigger fires.
@@ -101,21 +94,16 @@ VAR022 error: Source cannot be read
     variable. A missing file without a default is a warning.
   fix: Correct the key of the finding. A query uses $eq, $ne, $gt, $gte, $lt, $lte, $in and
     $exists, joined by $and and $or. "secret_env" takes the name of an environment variable, not
-    the secret. "header" is used only with the type header.
-  example: "auth": {"type": "bearer", "secret_env": "crm key", "header": "X-Key"}
+    the secret.
+  example: "auth": {"type": "bearer", "secret_env": "crm key"}
 
 VAR023 error: Invalid start
-  why: A schedule needs a cron expression with five fields and a time zone, a webhook a valid
-    path; and a schedule, database or webhook start has no user to talk to.
+  why: A schedule needs a cron expression with five fields and a time zone; and a schedule,
+    database or webhook start has no user to talk to.
   fix: Write cron as minute, hour, day, month and weekday, each *, a number, a range a-b or a
     list, with /n for steps. A time zone is UTC or looks like Europe/Berlin. Remove startup_mode
     where no user takes part.
   example: "trigger": {"type": "schedule", "cron": "every day at nine"}
-
-VAR024 error: Budget without a limit
-  why: A budget without a limit has no effect.
-  fix: Add a limit such as "tokens", or remove the budget.
-  example: "budgets": [{"level": "run"}, {"level": "user", "tokens": 100000}]
 
 VAR025 error: Routing variable is not always read
   why: A variable with "refresh_strategy": "on_demand" is read only for agents that are shown it.
@@ -247,7 +235,8 @@ ENV002 warning: Prompt depends on an environment variable
 
 ENV003 error: Variable is suppressed here
   why: With CONTEXT_INCLUDE_SCHEMA=0 database variables do not exist, and in production
-    environment variables do not. A condition or computation that needs one has no answer.
+    environment variables do not. A condition or computation that needs one has no answer, and a
+    source that is found by one, such as the "url" of a service, has its default or fails.
   fix: Use another variable, or run the package where the variable exists.
   example: "plan": {"type": "str", "source": {"type": "database", ...}}
     {"condition": "plan == 'gold'", ...}    with CONTEXT_INCLUDE_SCHEMA=0

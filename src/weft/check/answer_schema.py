@@ -1,17 +1,17 @@
-"""The JSON Schema of what a UI tool shows or gets back: its shape, and what its keys lead to."""
+"""The JSON Schema of what a UI tool shows or returns: its errors, and the fields it has."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
-from weft.check.values import told, value_error
+from weft.check.values import format_value, value_error
 from weft.findings import Json, Path
 from weft.spec.part import JsonMap
 from weft.spec.types import TypeExpr
 
 TYPES: Final = frozenset({"string", "integer", "number", "boolean", "array", "object", "null"})
 
-#: What people who write Python call the types.
+#: The names of Python types, with those of JSON Schema.
 OTHER_WORDS: Final = {
     "str": "string", "text": "string", "int": "integer", "float": "number", "bool": "boolean",
     "list": "array", "dict": "object", "none": "null",
@@ -21,14 +21,14 @@ _SCALARS: Final = frozenset({"string", "integer", "number", "boolean", "null"})
 _MAPS: Final = ("properties", "$defs")
 _LISTS: Final = ("anyOf", "oneOf", "allOf")
 _SINGLES: Final = ("items", "additionalProperties")
-#: Keywords that say more about an object than its properties do.
+#: Keywords that can allow other properties than the listed ones.
 _FURTHER: Final = ("$ref", "anyOf", "oneOf", "allOf", "patternProperties", "if")
 _MAX_HOPS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaFault:
-    """What is wrong at one place of a schema; `meant` is the right value if it is certain."""
+    """An error at one place of a schema; `meant` is the correct value if it is certain."""
 
     path: Path
     fact: str
@@ -37,7 +37,7 @@ class SchemaFault:
 
 
 def schema_faults(schema: JsonMap) -> Iterator[SchemaFault]:
-    """Yield what keeps a JSON object from being a JSON Schema that a form can be made from."""
+    """Yield the errors of a JSON Schema that a form is made from."""
     waiting: list[tuple[Path, Json]] = [((), schema)]
     while waiting:
         path, node = waiting.pop()
@@ -86,7 +86,7 @@ def _type_faults(value: Json, path: Path) -> Iterator[SchemaFault]:
             word = name.lower() if isinstance(name, str) else ""
             meant = word if word in TYPES else OTHER_WORDS.get(word)
             hint = f"use one of {', '.join(sorted(TYPES))}"
-            yield SchemaFault(at, "is no type of JSON Schema", hint, meant)
+            yield SchemaFault(at, "is not a type of JSON Schema", hint, meant)
 
 
 def _required_faults(node: dict[str, Json], path: Path) -> Iterator[SchemaFault]:
@@ -96,12 +96,12 @@ def _required_faults(node: dict[str, Json], path: Path) -> Iterator[SchemaFault]
         yield SchemaFault(path, "must be a list of names", hint)
         return
     for index, name in enumerate(cast("list[Json]", listed)):
-        if isinstance(known, dict) and str(name) not in known and not _says_more(node):
+        if isinstance(known, dict) and str(name) not in known and not _allows_more(node):
             hint = "add it to `properties`, or take it out of the list"
             yield SchemaFault((*path, index), "names no property", hint)
 
 
-def _says_more(node: Mapping[str, Json]) -> bool:
+def _allows_more(node: Mapping[str, Json]) -> bool:
     return node.get("additionalProperties", False) is not False or any(
         key in node for key in _FURTHER
     )
@@ -118,16 +118,16 @@ def _target(reference: Json, root: JsonMap) -> JsonMap | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """Where a dotted path leaves the schema: the step, its offset, and the names there are."""
+class UnknownKey:
+    """Where a dotted path leaves the schema: the unknown key, its offset, and the known keys."""
 
     step: str
     offset: int
     known: tuple[str, ...]
 
 
-def follow(schema: JsonMap, dotted: str) -> JsonMap | Lost | None:
-    """Return what the schema says about a dotted path; None where it leaves that open."""
+def follow(schema: JsonMap, dotted: str) -> JsonMap | UnknownKey | None:
+    """Return the schema at a dotted path; None if the schema allows anything there."""
     node, offset = _resolved(schema, schema), 0
     for step in dotted.split("."):
         if node is None:
@@ -135,14 +135,14 @@ def follow(schema: JsonMap, dotted: str) -> JsonMap | Lost | None:
         found = _enter(node, step)
         if found is False:
             known = node.get("properties")
-            return Lost(step, offset, tuple(known) if isinstance(known, dict) else ())
+            return UnknownKey(step, offset, tuple(known) if isinstance(known, dict) else ())
         node = _resolved(cast("JsonMap", found), schema) if isinstance(found, dict) else None
         offset += len(step) + 1
     return node
 
 
 def root_of(schema: JsonMap) -> JsonMap | None:
-    """Return what a schema says of the value as a whole; None where references lead nowhere."""
+    """Return a schema with its top-level reference resolved; None if that is not possible."""
     return _resolved(schema, schema)
 
 
@@ -153,7 +153,7 @@ def _enter(node: JsonMap, step: str) -> Json:
         return properties[step]
     if kinds == "array":
         return node.get("items") if step.isdecimal() else None
-    if _says_more(node):
+    if _allows_more(node):
         return None
     named = kinds if isinstance(kinds, list) else [kinds]
     scalar = all(isinstance(kind, str) and kind in _SCALARS for kind in named)
@@ -161,7 +161,7 @@ def _enter(node: JsonMap, step: str) -> Json:
 
 
 def _resolved(node: JsonMap, root: JsonMap) -> JsonMap | None:
-    """Follow references to what they stand for; a circle of references stands for nothing."""
+    """Follow references to a schema; None for a cycle of references."""
     for _ in range(_MAX_HOPS):
         if "$ref" not in node:
             return node
@@ -172,8 +172,8 @@ def _resolved(node: JsonMap, root: JsonMap) -> JsonMap | None:
     return None
 
 
-#: The types of JSON Schema with values that stand for all of theirs, and what to call these.
-_STAND_INS: Final[dict[str, tuple[tuple[str, Json], ...]]] = {
+#: The types of JSON Schema with sample values, and what to call these in messages.
+_SAMPLES: Final[dict[str, tuple[tuple[str, Json], ...]]] = {
     "string": (("any text", "\ue000"),),
     "integer": (("any whole number", -987654321),),
     "number": (("any number", 0.123456789),),
@@ -186,16 +186,16 @@ _COMPOUND: Final = ("anyOf", "oneOf", "allOf", "not", "$ref", "if")
 
 
 def answers_refused(type_: TypeExpr, schema: JsonMap) -> str | None:
-    """Name something that the schema allows and the type does not, or None if there is nothing.
+    """Return a value that the schema allows and the type refuses, or None.
 
-    Of types that need a model nothing is said.
+    Types that refer to a model are not checked.
     """
     if any(key in schema for key in _COMPOUND):
         return None
     listed, kinds = schema.get("enum"), schema.get("type")
     if isinstance(listed, list):
-        allowed = [(told("", value), value) for value in cast("list[Json]", listed)]
+        allowed = [(format_value("", value), value) for value in cast("list[Json]", listed)]
     else:
         named = cast("list[Json]", kinds) if isinstance(kinds, list) else [kinds]
-        allowed = [it for kind in named for it in _STAND_INS.get(str(kind), ())]
+        allowed = [sample for kind in named for sample in _SAMPLES.get(str(kind), ())]
     return next((words for words, value in allowed if value_error(type_, value, {})), None)

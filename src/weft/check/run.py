@@ -1,4 +1,4 @@
-"""Running the rules: a subject in, findings out, each at its place."""
+"""Running the rules on a subject, and placing their findings."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -13,8 +13,8 @@ from weft.spec.workflow import WorkflowSpec
 
 #: The modules with rules, `weft.check.rules.<name>`.
 _MODULES: Final = (
-    "bindings", "board", "board_waiting", "code", "conditions", "environment", "explored",
-    "exposure", "flow", "flow_state", "handoffs", "names", "outputs", "references", "secrets",
+    "bindings", "board", "code", "conditions", "environment", "explored",
+    "exposure", "flow", "handoffs", "names", "outputs", "references", "secrets",
     "sources", "states", "tools", "triggers", "ui", "usage", "variables", "writes",
 )  # fmt: skip
 
@@ -22,24 +22,22 @@ RULES: Final[tuple[CheckRule, ...]] = rules_of(
     *(import_module(f"weft.check.rules.{name}") for name in _MODULES)
 )
 _EXPLORED: Final = frozenset(map(id, rules_of(explored)))
-_ANSWER_PARTS: Final = frozenset({"variables", "tools"})
-_ANSWERS: Final = [rule for rule in RULES if rule.code == "NAME001" and rule.reads == _ANSWER_PARTS]
 
 #: Errors that keep a workflow from being explored, or say already why something never happens.
 _BLOCKING: Final = frozenset(
     {"NAME001", "NAME002", "NAME004", "NAME006", "COND001", "COND002", "COND003", "CODE002",
      "CODE004", "BIND004", "BIND005", "BIND007", "OUT005", "TOOL009", "VAR002", "VAR003", "VAR004",
-     "VAR008", "STATE001", "HAND017"}
+     "VAR008", "STATE001"}
 )  # fmt: skip
 
 _EXPLORED_PARTS: Final = frozenset(explored.READS)
 
-#: Says that there are no agents.
+#: The code for a workflow without agents.
 NO_AGENTS: Final = "BIND011"
 
 
 class Locate(Protocol):
-    """Tells where in the author's files a value of the spec stands."""
+    """Finds the place in the author's files of a value of the spec."""
 
     def __call__(self, path: Path, *, at_key: bool = False, offset: int | None = None) -> Place:
         """Return the place of the value at `path`, `offset` characters into it."""
@@ -47,12 +45,12 @@ class Locate(Protocol):
 
 
 def nowhere(path: Path, *, at_key: bool = False, offset: int | None = None) -> Place:  # noqa: ARG001
-    """Place a finding by its path in the spec: for specs that were not read from files."""
+    """Use the path in the spec as place: for specs that were not read from files."""
     return Place(".".join(str(step) for step in path))
 
 
 @dataclass(frozen=True, slots=True)
-class Examination:
+class CheckResult:
     """The findings of a workflow, and whether the runs of a conversation were explored."""
 
     findings: tuple[Finding, ...]
@@ -61,13 +59,13 @@ class Examination:
 
 def examine(
     subject: Subject, *, locate: Locate = nowhere, broken: Collection[str] = ()
-) -> Examination:
+) -> CheckResult:
     """Apply every rule to a workflow.
 
     `broken` names the fields of the spec whose files could not be read.
     """
-    mode = mode_of(subject.spec)
-    # Without any agent every name of one is unknown: one finding says so instead.
+    mode = mode_of(subject.spec, broken)
+    # Without agents every reference to one would be reported; one finding replaces them.
     missing = {"agents"} if mode == "conversation" and not subject.spec.agents else set[str]()
     rules = [
         rule
@@ -75,22 +73,21 @@ def examine(
         if rule.reads.isdisjoint(broken)
         and (rule.reads.isdisjoint(missing) or rule.code == NO_AGENTS)
     ]
-    hits, explored = find_hits(subject, rules)
+    hits, explored = find_hits(subject, rules, mode)
     findings = (
         finding for rule, found in hits for finding in findings_of(rule.code, found, locate)
     )
     readable = _EXPLORED_PARTS.isdisjoint({*broken, *missing})
-    return Examination(sort_findings(findings), explored and readable)
+    return CheckResult(sort_findings(findings), explored and readable)
 
 
 def find_hits(
-    subject: Subject, rules: Iterable[CheckRule] = RULES
+    subject: Subject, rules: Iterable[CheckRule], mode: Mode
 ) -> tuple[list[tuple[CheckRule, list[Hit]]], bool]:
-    """Apply rules; tell also whether exploring was possible, where there is something to explore.
+    """Apply rules. The second result is False if a conversation could not be explored.
 
-    Runs are explored only when nothing else is wrong that would show there a second time.
+    Runs are explored only if no other error would be reported there a second time.
     """
-    mode = mode_of(subject.spec)
     plain = [rule for rule in rules if mode in rule.modes and id(rule) not in _EXPLORED]
     hits = [(rule, list(rule.check(subject))) for rule in plain]
     if mode != "conversation":
@@ -102,33 +99,32 @@ def find_hits(
 
 
 def _blocks(rule: CheckRule, hits: Iterable[Hit]) -> bool:
-    about = rule.code in _BLOCKING and rule.reads <= _EXPLORED_PARTS | {"flow", "board"}
-    # A name that only code or an answer would know changes no route.
-    in_code = "code" in rule.reads or rule in _ANSWERS
-    about = about and not (rule.code == "NAME001" and in_code)
+    if rule.code not in _BLOCKING or not rule.affects_routes:
+        return False
     usual = CATALOGUE[rule.code].severity
+    about = rule.reads <= _EXPLORED_PARTS | {"flow", "board"}
     return about and any((hit.severity or usual) == "error" for hit in hits)
 
 
 def is_explorable(subject: Subject) -> bool:
-    """Tell whether a workflow is a conversation, and sound enough to be explored."""
+    """Return whether a workflow is a conversation without errors that prevent exploration."""
     if mode_of(subject.spec) != "conversation":
         return False
     blocking = [rule for rule in RULES if rule.code in _BLOCKING and id(rule) not in _EXPLORED]
     return not any(_blocks(rule, rule.check(subject)) for rule in blocking)
 
 
-def mode_of(spec: WorkflowSpec) -> Mode:
-    """Return how the agents of a workflow work together."""
-    if spec.board is not None:
+def mode_of(spec: WorkflowSpec, broken: Collection[str] = ()) -> Mode:
+    """Return the mode of a workflow, which a board or a flow decides even if it is broken."""
+    if spec.board is not None or "board" in broken:
         return "board"
-    return "conversation" if spec.flow is None else "flow"
+    return "flow" if spec.flow is not None or "flow" in broken else "conversation"
 
 
 def check(
     subject: Subject, *, locate: Locate = nowhere, broken: Collection[str] = ()
 ) -> tuple[Finding, ...]:
-    """Apply every rule to a workflow and return what was found."""
+    """Apply every rule to a workflow and return the findings."""
     return examine(subject, locate=locate, broken=broken).findings
 
 
@@ -148,7 +144,7 @@ def findings_of(code: str, hits: Iterable[Hit], locate: Locate) -> Iterator[Find
 
 
 def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Order findings as a reader meets them: by file, line, column, then code."""
+    """Sort findings by file, line, column, then code."""
     return tuple(
         sorted(
             findings,

@@ -1,11 +1,11 @@
-"""Secrets: how values and files look that must not stand in a package."""
+"""Recognising secrets: values and files that do not belong in a package."""
 
 import re
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import Final
 
-#: Ends of names whose values are secrets, with how long such a value is at least.
+#: Endings of names whose values are secrets, with the least length of such a value.
 _NAMES: Final = (
     (("password", "passwd", "passphrase", "secret"), 4),
     (("api_key", "apikey", "secret_key", "access_key", "private_key", "auth_key"), 8),
@@ -36,8 +36,8 @@ _PLACEHOLDER: Final = re.compile(
 )
 _LONG_WORD: Final = re.compile(r"[A-Za-z0-9+/_=-]{32,}")
 
-#: Names of files and folders that hold secrets, in small letters. Whatever is hidden is refused
-#: too, by its leading dot: .env, .git, .weft, .ssh, .aws, .netrc, .npmrc, .pypirc and all others.
+#: Lower-case names of files and folders that hold secrets. Hidden ones are refused as well,
+#: by their leading dot: .env, .git, .weft, .ssh, .aws, .netrc, .npmrc, .pypirc and all others.
 _FILES: Final = (
     *("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.gpg"),
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*"),
@@ -47,7 +47,7 @@ _FILES: Final = (
 
 
 def secret_in(name: str, text: str) -> str | None:
-    """Say what kind of secret a text seems to hold, given the name it stands under."""
+    """Return what kind of secret a text seems to be, judging also by the name of its key."""
     for shape, kind in _SHAPES:
         if shape.search(text):
             return kind
@@ -59,7 +59,7 @@ def secret_in(name: str, text: str) -> str | None:
 
 
 def names_a_key(name: str) -> bool:
-    """Tell whether the name of an environment variable says that its value is a secret."""
+    """Return whether the name of an environment variable suggests a secret."""
     return not _KEY_WORDS.isdisjoint(part.lower() for part in _BOUNDARY.split(name))
 
 
@@ -72,12 +72,12 @@ def _names_a_secret(name: str, length: int) -> bool:
 
 
 def _is_random(word: str) -> bool:
-    """Tell whether capitals, small letters and digits change as often as if drawn by lot."""
+    """Return whether capitals, small letters and digits alternate as often as in a random text."""
     kinds = ["d" if char.isdigit() else "u" if char.isupper() else "l" for char in word]
     changes = sum(left != right for left, right in pairwise(kinds))
     return len(set(kinds)) == 3 and changes * 5 > len(word) * 2
 
 
 def is_secret_file(path: str) -> bool:
-    """Tell whether a file or a folder it lies in is named as those are that hold secrets."""
-    return any(fnmatchcase(part, it) for part in path.lower().split("/") for it in _FILES)
+    """Return whether a path, or a folder on it, has a name that is typical of secrets."""
+    return any(fnmatchcase(part, pattern) for part in path.lower().split("/") for pattern in _FILES)

@@ -1,4 +1,4 @@
-"""How names are spelt: as Weft wants them, as people list them, and which one was likely meant."""
+"""Spelling of names: naming conventions, lists in messages, and did-you-mean."""
 
 import re
 from collections.abc import Iterable
@@ -8,8 +8,6 @@ from weft.check.subject import Subject
 from weft.findings import Fix, Path, SetValue
 from weft.ids import nearest, slug
 
-_PATH: Final = re.compile(r"/?[A-Za-z0-9_~.-]+(/[A-Za-z0-9_~.-]+)*")
-PATH_HINT: Final = "write words of letters, digits, - and _ with / between them: orders/new"
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
@@ -31,22 +29,13 @@ def snake_case(name: str) -> str:
     return "_".join(word.lower() for word in _WORD.findall(name)).lstrip("0123456789_")
 
 
-def is_address_path(text: str) -> bool:
-    """Tell whether a text can be the path of an address.
-
-    >>> is_address_path("/orders/new"), is_address_path("a/../b"), is_address_path("a b")
-    (True, False, False)
-    """
-    return bool(_PATH.fullmatch(text)) and not {".", ".."}.intersection(text.split("/"))
-
-
 def short(text: str) -> str:
-    """Cut a text that would not fit into a sentence."""
+    """Shorten a text that is too long for a sentence."""
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def listed(names: Iterable[str]) -> str:
-    """Write names as people do: a, b and c."""
+    """Join names for a sentence: a, b and c."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
@@ -60,7 +49,7 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> tuple[str, ...]:
 def variable_meant(subject: Subject, name: str) -> str:
     """Return the variable that a name means, also when it is misspelt.
 
-    A misspelt name is reported where it stands. What depends on it is judged as if it were right.
+    A misspelt name is reported once, where it is written. Other rules treat it as correct.
     """
     if name in subject.variable_names:
         return name
@@ -73,7 +62,7 @@ def agent_meant(subject: Subject, name: str) -> str:
 
 
 def respelling(path: Path, name: str, candidates: Iterable[str]) -> Fix | None:
-    """Return the fix for a name that is another one in different spelling, and no second one."""
+    """Return the fix for a name that differs from exactly one candidate only in case or _."""
     wanted = slug(name)
     same = [candidate for candidate in candidates if wanted and slug(candidate) == wanted]
     if len(same) != 1:

@@ -8,12 +8,9 @@ from types import ModuleType
 from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 from weft.engine.variables.trigger_index import TriggerKind, TriggerKinds
-from weft.errors import ExpressionError
 from weft.findings import Fix, Path, Place, Severity
 from weft.ids import BUILT_IN_VARIABLES, TERMINATE, USER
 from weft.spec.agents import Agent
-from weft.spec.condition_parser import parse_condition
-from weft.spec.conditions import Condition
 from weft.spec.orchestrator import ParallelGroup
 from weft.spec.part import Part
 from weft.spec.tools import AgentTool, UiTool
@@ -45,19 +42,19 @@ class Hit:
 
 @dataclass(frozen=True)
 class Subject:
-    """One workflow as the rules see it. What several rules need is worked out once, here."""
+    """A workflow to check. What several rules need is computed once, here."""
 
     spec: WorkflowSpec
     folder: str = ""
     code: Mapping[str, str] = field(default_factory=dict[str, str])
     profile: Profile = "development"
-    #: The sources whose variables do not exist where it is to run, beside those production hides.
+    #: Kinds of sources that do not exist where the package will run, besides those of production.
     suppressed: frozenset[str] = frozenset()
     #: The kinds of triggers that plug-ins add.
     kinds: TriggerKinds = field(default_factory=dict[str, TriggerKind])
-    #: The files that variables are read from and that are there; None if nobody has looked.
+    #: The files that variables are read from and that exist; None if this was not looked up.
     files: frozenset[str] | None = None
-    #: Tells whether a module can be imported where it is checked; None if nobody has looked.
+    #: Returns whether a module can be imported here; None if this was not looked up.
     is_installed: Callable[[str], bool] | None = None
     #: The model providers known where it is checked; None if that is not known.
     model_providers: frozenset[str] | None = None
@@ -68,12 +65,12 @@ class Subject:
 
     @cached_property
     def targets(self) -> tuple[str, ...]:
-        """Everyone that can be handed off to: agents, groups, the user and the end."""
+        """The valid targets of a handoff: agents, groups, the user and the end."""
         return (*self.agents, *self.groups, USER, TERMINATE)
 
     @cached_property
     def groups(self) -> dict[str, ParallelGroup]:
-        return {it.name: it for it in self.spec.orchestrator.parallel}
+        return {group.name: group for group in self.spec.orchestrator.parallel}
 
     @cached_property
     def tools(self) -> dict[str, AgentTool | UiTool]:
@@ -89,20 +86,8 @@ class Subject:
 
     @cached_property
     def variable_names(self) -> frozenset[str]:
-        """Every variable there is, built-in ones included."""
+        """The names of all variables, built-in ones included."""
         return BUILT_IN_VARIABLES | frozenset(self.spec.variables)
-
-    @cached_property
-    def conditions(self) -> dict[int, Condition]:
-        """The parsed conditions of the handoffs, by index; those that do not parse are left out."""
-        parsed: dict[int, Condition] = {}
-        for index, handoff in enumerate(self.spec.handoffs):
-            if handoff.condition is not None and handoff.condition_type == "expression":
-                try:
-                    parsed[index] = parse_condition(handoff.condition)
-                except ExpressionError:
-                    continue  # COND001 reports it
-        return parsed
 
     def sources(self, kind: type[_Source]) -> Iterator[tuple[str, _Source]]:
         """Yield the variables whose source is of a kind, each with its source."""
@@ -111,7 +96,7 @@ class Subject:
                 yield name, variable.source
 
     def once(self, question: Callable[["Subject"], _Answer]) -> _Answer:
-        """Return `question(self)`, worked out only the first time: for what several rules need."""
+        """Return `question(self)`, computed only the first time it is asked for."""
         if question not in self._answers:
             self._answers[question] = question(self)
         return cast("_Answer", self._answers[question])
@@ -136,17 +121,17 @@ def listed_once(
 
 
 def find_cycles(graph: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, ...]]:
-    """Yield cycles that share no node, so many that breaking them leaves no other.
+    """Yield cycles without common nodes. Breaking all of them leaves the graph without cycles.
 
-    Names without an entry lead nowhere.
+    Names that are not keys of `graph` have no successors.
     """
     left = {node: [*dict.fromkeys(graph[node])] for node in graph}
     while True:
-        known = {node: [it for it in after if it in left] for node, after in left.items()}
+        known = {node: [name for name in after if name in left] for node, after in left.items()}
         try:
             TopologicalSorter(known).prepare()
         except CycleError as error:
-            # Each node of the cycle is what the next one leads to, and the first stands twice.
+            # Each node of the cycle leads to the one before it; the first is also the last.
             _, *cycle = reversed(error.args[1])
             begin = cycle.index(min(cycle, key=list(graph).index))
             yield (*cycle[begin:], *cycle[:begin])
@@ -161,6 +146,8 @@ Check: TypeAlias = Callable[[Subject], Iterable[Hit]]
 Mode: TypeAlias = Literal["conversation", "board", "flow"]
 ALL_MODES: Final[frozenset[Mode]] = frozenset({"conversation", "board", "flow"})
 CONVERSATION: Final[frozenset[Mode]] = frozenset({"conversation"})
+BOARD: Final[frozenset[Mode]] = frozenset({"board"})
+FLOW: Final[frozenset[Mode]] = frozenset({"flow"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,22 +155,24 @@ class CheckRule:
     """A rule of the checker, and the parts of the spec it reads.
 
     A rule is skipped when a file it reads from is broken: it would only repeat that error. Several
-    rules may have one code.
+    rules may have one code. `affects_routes` is False for names that only code or an answer uses:
+    an unknown one changes no route, so runs are explored all the same.
     """
 
     code: str
     reads: frozenset[str]
     check: Check
     modes: frozenset[Mode] = ALL_MODES
+    affects_routes: bool = True
 
 
 def rule(
-    code: str, *reads: str, modes: frozenset[Mode] = ALL_MODES
+    code: str, *reads: str, modes: frozenset[Mode] = ALL_MODES, affects_routes: bool = True
 ) -> Callable[[Check], CheckRule]:
     """Make a function a rule; `reads` names fields of WorkflowSpec, or "code"."""
 
     def bind(check: Check) -> CheckRule:
-        return CheckRule(code, frozenset(reads), check, modes)
+        return CheckRule(code, frozenset(reads), check, modes, affects_routes)
 
     return bind
 

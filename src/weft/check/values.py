@@ -1,4 +1,4 @@
-"""Values that stand in declarations, and the types they should have."""
+"""Values in declarations, and whether they fit the declared types."""
 
 import json
 from collections.abc import Iterator
@@ -18,14 +18,14 @@ _SHOWING: Final = frozenset({"static", "derived", "computed", "entity"})
 
 
 def variable_types(subject: Subject) -> dict[str, TypeExpr]:
-    """Return the types of all variables, save those that need a model nobody declares."""
+    """Return the types of all variables, except those that refer to an undeclared model."""
     types: dict[str, TypeExpr] = dict.fromkeys(BUILT_IN_VARIABLES, _TEXT)
     types |= {name: variable.type for name, variable in subject.spec.variables.items()}
     return {name: type_ for name, type_ in types.items() if is_complete(type_, subject.models)}
 
 
 def is_complete(type_: TypeExpr, models: Models) -> bool:
-    """Tell whether every model a type needs is declared; NAME001 reports those that are not."""
+    """Return whether every model a type needs is declared; NAME001 reports those that are not."""
     waiting, met = list(references(type_)), set[str]()
     while waiting:
         name = waiting.pop()
@@ -38,44 +38,44 @@ def is_complete(type_: TypeExpr, models: Models) -> bool:
 
 
 def value_error(type_: TypeExpr, value: Json, models: Models) -> str | None:
-    """Say why a value does not fit a type, if the type is one that can be compared with."""
+    """Return why a value does not fit a type, or None; incomplete types accept every value."""
     return validation_error(type_, value, models) if is_complete(type_, models) else None
 
 
 def is_open_secret(variable: Variable) -> bool:
-    """Tell whether a variable is secret though its source shows the value; VAR020 reports that."""
+    """Return whether a secret variable has a source that shows its value (VAR020 reports it)."""
     return variable.secret and variable.source.type in _SHOWING
 
 
 def shown_value_error(name: str, variable: Variable, value: Json, models: Models) -> str | None:
-    """Say why a value does not fit a variable, without repeating what may be a secret."""
+    """Return why a value does not fit a variable, without repeating a possible secret."""
     fault = value_error(variable.type, value, models)
     if fault and (variable.secret or holds_secret(name, value)):
         return f"expected {short(print_type(variable.type))}; what may be a secret is not shown"
     return fault
 
 
-def told(name: str, value: Json) -> str:
-    """Write the value of a variable for a message; what may be a secret is not repeated."""
+def format_value(name: str, value: Json) -> str:
+    """Format the value of a variable for a message; possible secrets are masked."""
     if holds_secret(name, value):
         return "(not shown)"
     return short(json.dumps(value, ensure_ascii=False, sort_keys=True))
 
 
 def key_of(value: Json) -> str:
-    """Tell values apart as conditions do: 1 is not true, but it is 1.0."""
+    """Return a key by which conditions compare a value: 1 differs from true, but equals 1.0."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 def holds_secret(name: str, value: Json) -> bool:
-    """Tell whether a text in a value looks like a secret, given the name of the variable."""
+    """Return whether a text in a value looks like a secret, judging also by the name."""
     return any(secret_in(label_of(name, at), text) for at, text in texts_in(value, ()))
 
 
 def without_secrets(name: str, value: Json, instead: str) -> Json:
-    """Return a value in which another text stands for each that looks like a secret."""
+    """Return a value in which each text that looks like a secret is replaced."""
     if isinstance(value, dict):
         entries = cast("dict[str, Json]", value).items()
         return {key: without_secrets(key, inner, instead) for key, inner in entries}

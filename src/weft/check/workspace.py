@@ -12,7 +12,7 @@ from weft.findings import Finding
 from weft.ids import nearest
 from weft.spec.workflow import Pack, WorkflowSpec
 
-#: Finding the nearest of many names takes long; beyond this many unknown ones nothing is suggested.
+#: Finding similar names is slow: with more unknown names than this there are no suggestions.
 _MOST_SUGGESTIONS: Final = 20
 
 
@@ -94,7 +94,7 @@ def member_exists(subject: WorkspaceSubject) -> Iterator[Hit]:
 
 
 def one_primary(subject: WorkspaceSubject) -> Iterator[Hit]:
-    """PACK004: a pack has one workflow that users meet first."""
+    """PACK004: a pack has exactly one primary workflow."""
     for file, pack in subject.packs.items():
         primary = [member.name for member in pack.workflows if member.role == "primary"]
         if len(primary) == 1:
@@ -125,7 +125,7 @@ def journey_stays_inside(subject: WorkspaceSubject) -> Iterator[Hit]:
 
 
 def _is_inside(subject: WorkspaceSubject, members: frozenset[str], name: str) -> bool:
-    """Tell whether a workflow is in a pack, be it misspelt there, which PACK003 reports."""
+    """Return whether a workflow is in a pack, also if misspelt there (PACK003 reports that)."""
     misspelt = members - subject.workflows.keys()
     return name in members or (name in subject.workflows and nearest(name, misspelt) is not None)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, cast
 
-from weft.engine.events.codec import read_json, unfenced
+from weft.engine.events.codec import parse_reply
 from weft.errors import ModelError
 from weft.findings import Json
 from weft.generator.designer.model import NEXT, DesignerModel, is_answered
@@ -135,7 +135,7 @@ def _fault(request: ModelRequest, reply: ModelReply) -> str | None:
     if request.output is None:
         return _form_fault(request, reply)
     try:
-        output = read_json(unfenced(reply.text).encode())
+        output = parse_reply(reply.text)
     except ValueError as error:
         return f"no JSON: {error}"
     wrong = first_error(validator_for(request.output.schema)(output))

@@ -11,6 +11,7 @@ from weft.diagrams.nodes import NAME_LENGTH, USER_KEY, WORKFLOW_LENGTH, agent_ke
 from weft.diagrams.sequence import Block, Branch, Message, Note, Participant, Step
 from weft.diagrams.sequence import Sequence as Story
 from weft.generator.rules import module_of
+from weft.ids import USER
 from weft.spec.patterns import PATTERN_BY_ID
 from weft.spec.plan import (
     ActionPlan,
@@ -18,6 +19,8 @@ from weft.spec.plan import (
     ModuleAgents,
     PatternSelection,
     PlannedAgent,
+    PlannedComponent,
+    PlannedTool,
     StrategyModule,
     TechnicalBlueprint,
     Trigger,
@@ -75,6 +78,13 @@ def plan_story(
     """
     telling = _Telling(strategy, blueprint, brief)
     told = [_Told(module, module_of(modules, module.module_index)) for module in strategy.modules]
+    asked = dict.fromkeys(
+        person
+        for one in told
+        for agent in one.agents
+        for tool in agent.agent_tools
+        if (person := telling.person(agent, tool)) != USER_KEY
+    )
     # By name: a plan in the making may name one twice.
     roles = {agent.agent_name: agent.agent_type for one in told for agent in one.agents}
     steps: list[Step] = []
@@ -89,6 +99,7 @@ def plan_story(
         description=short_label(strategy.workflow_description, WORKFLOW_LENGTH),
         participants=(
             Participant(USER_KEY, "user", "User"),
+            *(Participant(name, "user", short_label(name, NAME_LENGTH)) for name in asked),
             *(
                 Participant(agent_key(name), "agent", short_label(name, NAME_LENGTH), role)
                 for name, role in roles.items()
@@ -140,17 +151,53 @@ class _Telling:
             yield Note(at, short_label(f"before_chat: {self.blueprint.before_chat_lifecycle.name}"))
         if at != USER_KEY:
             yield self._beginning(at)
+        if self.strategy.watch:
+            words = ", ".join(self.strategy.watch.words)
+            told_words = f"whenever the user says {words}: to {self.strategy.watch.to}"
+            yield Note(at, short_label(told_words))
         last, passing = None, ""
         for one in told:
             yield Note(_at([one]), short_label(f"{_title(one.module)} ({one.module.pattern_name})"))
             if last and one.agents:
                 yield _says(last, one.agents[0], passing)
             if one.agents:
-                yield from _PATTERNS[one.module.pattern_id](self, one.agents)
+                alone = len(one.agents) == 1
+                pattern = _Telling.pipeline if alone else _PATTERNS[one.module.pattern_id]
+                yield from pattern(self, one.agents)
                 last, passing = _leaving(one)
+            if one.agents and one.module.leads_to:
+                last = None
+                yield Block("alt", tuple(self._ways(one, told)))
         if self.blueprint.after_chat_lifecycle:
             yield Note(at, short_label(f"after_chat: {self.blueprint.after_chat_lifecycle.name}"))
         yield Note(USER_KEY, "the run ends")
+
+    def _ways(self, one: _Told, told: list[_Told]) -> Iterator[Branch]:
+        """Tell where a module leads, by what it has come to."""
+        targets = {USER: USER_KEY}
+        for other in told:
+            name = other.module.module_name
+            targets |= {it: _at([other]) for it in (name, name.partition(": ")[2])}
+            targets |= {agent.agent_name: _key(agent) for agent in other.agents}
+        for way in one.module.leads_to:
+            because = f": {way.reason}" if way.reason else ""
+            source = next(
+                (_key(agent) for agent in one.agents if way.when in agent.outcomes),
+                _key(_leaving(one)[0]),
+            )
+            if way.to in targets:
+                words = "waits for an answer" if way.to == USER else "hands over"
+                step: Step = Message(source, targets[way.to], short_label(f"{words}{because}"))
+            else:
+                step = Note(source, short_label(f"the run ends{because}"))
+            yield Branch(short_label(way.when), (step,))
+
+    def person(self, agent: PlannedAgent, tool: PlannedTool) -> str:
+        """Return the participant who answers a tool: the role that the plan names, or the user."""
+        if tool.interaction_mode == "none":
+            return USER_KEY
+        shown = self._component(agent.agent_name, tool.name)
+        return (shown.approver if shown else None) or agent.approver or USER_KEY
 
     def _beginning(self, first: str) -> Step:
         trigger = self.strategy.trigger
@@ -169,18 +216,18 @@ class _Telling:
             yield Note(_key(agent), short_label(f"uses {', '.join(silent)}"))
         asking = [it for it in agent.agent_tools if it.interaction_mode != "none"]
         for tool in asking:
-            label = self._label(agent.agent_name, tool.name)
-            yield Message(_key(agent), USER_KEY, short_label(f"{label} ({tool.interaction_mode})"))
-            yield Message(USER_KEY, _key(agent), short_label(f"answers {tool.name}"))
+            shown, person = self._component(agent.agent_name, tool.name), self.person(agent, tool)
+            label = f"{shown.label}: {shown.component}" if shown else tool.name
+            yield Message(_key(agent), person, short_label(f"{label} ({tool.interaction_mode})"))
+            yield Message(person, _key(agent), short_label(f"answers {tool.name}"))
         talks = self.strategy.human_in_loop and agent.human_interaction in ("context", "feedback")
         if talks and not asking:
             yield Message(_key(agent), USER_KEY, f"asks for {agent.human_interaction}")
             yield Message(USER_KEY, _key(agent), "answers")
 
-    def _label(self, agent: str, tool: str) -> str:
+    def _component(self, agent: str, tool: str) -> PlannedComponent | None:
         shows = (it for it in self.blueprint.ui_components if (it.agent, it.tool) == (agent, tool))
-        found = next(shows, None)
-        return f"{found.label}: {found.component}" if found else tool
+        return next(shows, None)
 
     def routing(self, agents: Agents) -> Iterator[Step]:
         yield from self.turn(agents[0])

@@ -7,11 +7,11 @@ from typing import Final, Literal, TypeAlias
 
 from pydantic import ValidationError
 
+from weft.check.problems import find_problems
 from weft.diagrams.nodes import short_label
 from weft.findings import Path
 from weft.generator.names import pascal_case, snake_case
 from weft.ids import AGENT_NAME, SNAKE_NAME
-from weft.packages.problems import find_problems
 from weft.spec.plan import (
     ModuleAgentsOutput,
     PatternSelectionOutput,

@@ -11,7 +11,7 @@ from weft.diagrams.nodes import short_label
 from weft.generator.diagram import plan_diagram
 from weft.generator.names import unique
 from weft.generator.rules import module_of
-from weft.spec.part import JsonValue
+from weft.spec.part import JsonMap, JsonValue, Part
 from weft.spec.plan import (
     ActionPlan,
     ModuleAgents,
@@ -92,10 +92,14 @@ def _by_name(plan: ActionPlan) -> _Fields:
         # The number is the place, which says nothing about what the module is.
         module["module_name"] = _purpose(str(module["module_name"]))
         del module["module_index"]
+        _name_by(module, "leads_to", "when")
     _name_by(strategy, "modules", "module_name")
     blueprint = cast("_Fields", data["TechnicalBlueprint"])
     for component in _entries(blueprint.get("ui_components", [])):
         component["module_name"] = _purpose(str(component["module_name"]))
+        _name_by(component, "fields", "name")
+    for variable in _entries(blueprint.get("global_context_variables", [])):
+        _name_by(variable, "fields", "name")
     _name_by(blueprint, "global_context_variables", "name")
     _name_by(blueprint, "ui_components", "agent", "tool")
     data["ModuleAgents"] = [
@@ -182,6 +186,7 @@ def plan_lines(plan: ActionPlan) -> list[str]:
         f"{_said(strategy.workflow_name)}   (plan {plan.version}, {plan_hash(plan)[:12]})",
         f"  {_said(strategy.workflow_description)}",
         f"  trigger: {strategy.trigger}, initiated by {strategy.initiated_by}; {person}",
+        *_start_lines(strategy),
         *_workflow_lines(plan.selection),
     ]
     for module in strategy.modules:
@@ -190,7 +195,38 @@ def plan_lines(plan: ActionPlan) -> list[str]:
         lines.append(f"  {_said(module.module_description)}")
         for agent in module_of(plan.modules, module.module_index):
             lines += _agent_lines(agent, plan.blueprint)
-    return lines + _blueprint_lines(plan.blueprint)
+        for way in module.leads_to:
+            reason = f" ({_said(way.reason)})" if way.reason else ""
+            lines.append(f"  {_said(way.when)} -> {_said(way.to)}{reason}")
+    return lines + _blueprint_lines(plan.blueprint) + _rule_lines(strategy)
+
+
+def _start_lines(strategy: WorkflowStrategy) -> Iterator[str]:
+    if strategy.start:
+        fields = (f"{name}: {_value(value)}" for name, value in plain(strategy.start).items())
+        yield f"  start: {', '.join(fields)}"
+    if strategy.greeting:
+        yield f"  greeting: {_said(strategy.greeting)}"
+    if strategy.watch:
+        words = _said(", ".join(strategy.watch.words))
+        yield f"  whenever the user says {words}: -> {_said(strategy.watch.to)}"
+
+
+def _rule_lines(strategy: WorkflowStrategy) -> list[str]:
+    """Return what must never happen, how to try the workflow, and what was assumed."""
+    tried = [
+        f"  {_steps(scenario.says)} => {_steps(scenario.expect)}" for scenario in strategy.scenarios
+    ]
+    listed = {
+        "Never": [f"  {_said(rule)}" for rule in strategy.never],
+        "Scenarios": tried,
+        "Assumed": [f"  {_said(assumed)}" for assumed in strategy.assumptions],
+    }
+    return [line for title, lines in listed.items() if lines for line in ("", title, *lines)]
+
+
+def _steps(steps: Sequence[str | JsonMap]) -> str:
+    return "; ".join(_said(step) if isinstance(step, str) else _value(step) for step in steps)
 
 
 def _said(text: str) -> str:
@@ -210,6 +246,16 @@ def _agent_lines(agent: PlannedAgent, blueprint: TechnicalBlueprint) -> Iterator
     way = f"{agent.agent_type}, interaction {agent.human_interaction}, {limit} replies"
     made = f", makes {agent.generation_mode}" if agent.generation_mode else ""
     yield f"  {_said(agent.agent_name)} ({way}{made}): {_said(agent.objective)}"
+    told = {
+        "asks": agent.approver,
+        "reads": ", ".join(agent.reads),
+        "writes": ", ".join(agent.writes),
+        "comes to": ", ".join(agent.outcomes),
+        "tells the user:": agent.tell,
+    }
+    facts = [f"{name} {_said(value)}" for name, value in told.items() if value]
+    if facts:
+        yield f"    {'; '.join(facts)}"
     for tool in agent.agent_tools:
         yield f"    tool {_tool_words(agent, tool, blueprint)}: {_said(tool.purpose)}"
     for it in agent.lifecycle_tools:
@@ -238,14 +284,25 @@ def _blueprint_lines(blueprint: TechnicalBlueprint) -> list[str]:
     for it in blueprint.global_context_variables:
         hint = f"; {_said(it.trigger_hint)}" if it.trigger_hint else ""
         lines.append(f"  {_said(it.name)} ({it.type}): {_said(it.purpose)}{hint}")
+        lines += _facts(it, "name", "type", "purpose", "trigger_hint")
     if blueprint.ui_components:
         lines += ["", "Shown to people"]
     for it in blueprint.ui_components:
-        shows = f"{_said(it.agent)} by {_said(it.tool)}, {it.display}"
+        asked = f" asks {_said(it.approver)}" if it.approver else ""
+        shows = f"{_said(it.agent)}{asked} by {_said(it.tool)}, {it.display}"
         lines.append(f"  {_said(it.component)} ({shows}): {_said(it.summary)}")
+        seed = ("module_name", "agent", "tool", "label", "component", "display", "summary")
+        lines += _facts(it, *seed, "approver")
     around = [blueprint.before_chat_lifecycle, blueprint.after_chat_lifecycle]
     called = [f"  {it.trigger}: {_lifecycle_words(it)}" for it in around if it]
     lines += ["", "Around the run", *called] if called else []
     required = blueprint.workflow_dependencies.required_workflows
     lines += ["", f"Completed before: {_said(', '.join(required))}"] if required else []
     return lines
+
+
+def _facts(part: Part, *shown: str) -> Iterator[str]:
+    """Yield in one line what a part says besides the fields that are shown already."""
+    facts = [f"{name}: {_value(value)}" for name, value in plain(part).items() if name not in shown]
+    if facts:
+        yield f"    {', '.join(facts)}"

@@ -6,6 +6,7 @@ from typing import Final
 from weft.check.secrets import names_a_key
 from weft.generator.faults import Fault, pascal, snake
 from weft.generator.names import snake_case
+from weft.ids import TERMINATE, USER
 from weft.spec.plan import PlannedVariable
 
 #: What the code of packages imports and calls: a function of that name would hide it.
@@ -40,3 +41,10 @@ def no_key(path: str, variable: PlannedVariable) -> Iterator[Fault]:
     if variable.type in ("state", "derived") and names_a_key(variable.name):
         message = f"{variable.name} is named like a secret, and what a run sets is kept and shown"
         yield Fault(path, message, "write the type config, or another name")
+
+
+def agent_name(path: str, name: str) -> Iterator[Fault]:
+    """Refuse the name of an agent that is not PascalCase, or a target of handoffs."""
+    yield from pascal(path, name)
+    if name.lower() in (USER, TERMINATE):
+        yield Fault(path, f'"{name}" is a target of handoffs itself', "choose another name")

@@ -4,14 +4,25 @@ The models of the spec refuse what has no form; these rules refuse what has one 
 alone or beside the other parts.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from weft.check.rules.names import why_reserved
-from weft.generator.faults import Fault, at_most, pascal, read_part, snake, text, unique
-from weft.generator.reserved import function, no_key, service
-from weft.ids import TERMINATE, USER, join_names, slug
-from weft.packages.problems import describe
+from weft.check.problems import describe
+from weft.check.rules.variables import cron_in_numbers
+from weft.engine.board.rules import parse_cron
+from weft.errors import ExpressionError
+from weft.generator.data_rules import (
+    components_faults,
+    fields_faults,
+    known_values,
+    names_faults,
+    outcomes_faults,
+    variables_faults,
+)
+from weft.generator.faults import Fault, at_most, pascal, read_part, text, unique
+from weft.generator.reserved import agent_name, function, service
+from weft.ids import USER, join_names, slug, suggestion
 from weft.spec.agents import REPLY_LIMITS
 from weft.spec.patterns import PATTERN_BY_ID
 from weft.spec.plan import (
@@ -22,10 +33,9 @@ from weft.spec.plan import (
     PlannedComponent,
     PlannedLifecycle,
     PlannedTool,
-    PlannedVariable,
-    SourceKind,
     StrategyModule,
     TechnicalBlueprint,
+    Trigger,
     WorkflowStrategy,
 )
 from weft.spec.triggers import LifecyclePoint
@@ -44,22 +54,20 @@ __all__ = [
 MOST_MODULES: Final = 12
 MOST_AGENTS: Final = 16
 MOST_TOOLS: Final = 12
-MOST_VARIABLES: Final = 60
 #: The longest purpose in the name of a module, as of a tool.
 LONGEST_PURPOSE: Final = 140
 
-#: How many agents it takes for a pattern to be one, by its id.
-LEAST_AGENTS: Final = {1: 2, 2: 2, 3: 2, 4: 2, 5: 2, 6: 1, 7: 3, 8: 2, 9: 2}
-
-#: The six kinds of variables, each by the names it may be called.
-VARIABLE_KINDS: Final[dict[SourceKind, str]] = {
-    "config": "config", "environment": "config",
-    "data_reference": "data_reference", "database": "data_reference",
-    "data_entity": "data_entity", "entity": "data_entity",
-    "computed": "computed",
-    "state": "state", "derived": "state",
-    "external": "external",
-}  # fmt: skip
+#: Where a way may lead besides modules and agents.
+END: Final = "end"
+#: The fields of a start by the trigger they belong to.
+_START_FIELDS: Final[dict[str, tuple[Trigger, ...]]] = {
+    "fields": ("form_submit",),
+    "cron": ("schedule",),
+    "timezone": ("schedule",),
+    "path": ("webhook",),
+    "collection": ("database_condition",),
+    "condition": ("database_condition",),
+}
 
 
 def plan_faults(plan: ActionPlan) -> tuple[Fault, ...]:
@@ -91,8 +99,8 @@ def blueprint_faults(
 ) -> tuple[Fault, ...]:
     """Return what is wrong with a blueprint, alone or beside the strategy it serves."""
     return (
-        *_variables(blueprint.global_context_variables),
-        *_components(strategy, blueprint.ui_components),
+        *variables_faults(strategy, blueprint.global_context_variables),
+        *components_faults(strategy, blueprint),
         *_boundary("before_chat", blueprint.before_chat_lifecycle),
         *_boundary("after_chat", blueprint.after_chat_lifecycle),
         *_required(strategy, blueprint.workflow_dependencies.required_workflows),
@@ -114,6 +122,7 @@ def agents_faults(
         *_staff(strategy, modules),
         *unique("agent", ((f"{path}.agent_name", it.agent_name) for path, it in agents)),
         *(fault for path, agent in agents for fault in _agent(path, agent)),
+        *_used(strategy, blueprint, agents),
         *_shown(strategy, blueprint.ui_components, modules),
     )
 
@@ -162,6 +171,16 @@ def _strategy(strategy: WorkflowStrategy) -> Iterator[Fault]:
     yield from at_most(f"{at}.modules", len(strategy.modules), MOST_MODULES, "modules")
     for place, module in enumerate(strategy.modules):
         yield from _module(f"{at}.modules[{place}]", place, module)
+        yield from _ways(f"{at}.modules[{place}]", module, strategy)
+    yield from _start(strategy)
+    yield from text(f"{at}.greeting", strategy.greeting)
+    for name in ("never", "assumptions"):
+        for place, said in enumerate(getattr(strategy, name)):
+            yield from text(f"{at}.{name}[{place}]", said)
+    for place, scenario in enumerate(strategy.scenarios):
+        if not (scenario.says and scenario.expect):
+            message = "says and expect have an entry each"
+            yield Fault(f"{at}.scenarios[{place}]", message, "say what happens, and what follows")
 
 
 def _module(path: str, place: int, module: StrategyModule) -> Iterator[Fault]:
@@ -183,13 +202,68 @@ def _module(path: str, place: int, module: StrategyModule) -> Iterator[Fault]:
     needed = [(f"{path}.agents_needed[{n}]", it) for n, it in enumerate(module.agents_needed)]
     yield from unique("agent", needed)
     for where, name in needed:
-        yield from _agent_name(where, name)
+        yield from agent_name(where, name)
 
 
-def _agent_name(path: str, name: str) -> Iterator[Fault]:
-    yield from pascal(path, name)
-    if name.lower() in (USER, TERMINATE):
-        yield Fault(path, f'"{name}" is a target of handoffs itself', "choose another name")
+def _ways(path: str, module: StrategyModule, strategy: WorkflowStrategy) -> Iterator[Fault]:
+    """Judge where a module leads; several targets of one condition work in parallel."""
+    ways = [
+        (f"{path}.leads_to[{n}]", f"{it.when} to {it.to}") for n, it in enumerate(module.leads_to)
+    ]
+    yield from unique("way", ways)
+    counts = Counter(way.when for way in module.leads_to)
+    for place, way in enumerate(module.leads_to):
+        if counts[way.when] > 1 and way.to in (USER, END):
+            message = f"{way.when} leads to {way.to} and to others"
+            hint = "in parallel work modules or agents: give one target"
+            yield Fault(f"{path}.leads_to[{place}].to", message, hint)
+        yield from text(f"{path}.leads_to[{place}].when", way.when)
+        yield from text(f"{path}.leads_to[{place}].reason", way.reason)
+        yield from _target(f"{path}.leads_to[{place}].to", way.to, strategy, (USER, END))
+
+
+def _target(
+    path: str, name: str, strategy: WorkflowStrategy, others: Sequence[str] = ()
+) -> Iterator[Fault]:
+    """Refuse a target that is no module, no agent, and none of the others."""
+    purposes = [module_purpose(module) for module in strategy.modules]
+    known = {
+        *others,
+        *purposes,
+        *(module.module_name for module in strategy.modules),
+        *(agent for module in strategy.modules for agent in module.agents_needed),
+    }
+    if name not in known:
+        yield Fault(path, f'"{name}" is not there', suggestion(name, [*purposes, *others]))
+
+
+def module_purpose(module: StrategyModule) -> str:
+    """Return the name of a module without its number."""
+    return module.module_name.partition(": ")[2]
+
+
+def _start(strategy: WorkflowStrategy) -> Iterator[Fault]:
+    """Judge how a run starts, and the words that interrupt it."""
+    at, start = "WorkflowStrategy.start", strategy.start
+    for name, triggers in _START_FIELDS.items() if start else ():
+        if getattr(start, name) and strategy.trigger not in triggers:
+            hint = f"it belongs to the trigger {triggers[0]}"
+            yield Fault(f"{at}.{name}", f"the trigger is {strategy.trigger}", hint)
+    if start:
+        yield from fields_faults(f"{at}.fields", start.fields)
+    if start and start.cron:
+        try:
+            parse_cron(cron_in_numbers(start.cron))
+        except ExpressionError as error:
+            yield Fault(f"{at}.cron", str(error), error.hint or "")
+    if strategy.watch:
+        path = "WorkflowStrategy.watch"
+        yield from _target(f"{path}.to", strategy.watch.to, strategy)
+        if not any(word.strip() for word in strategy.watch.words):
+            yield Fault(f"{path}.words", "no word is watched", "name at least one")
+        if strategy.trigger != "chat":
+            hint = "use it with the trigger chat, or leave it out"
+            yield Fault(path, "only what is said in a chat is watched", hint)
 
 
 def _pattern_list(strategy: WorkflowStrategy) -> Iterator[Fault]:
@@ -226,44 +300,17 @@ def _membership(selection: PatternSelection, strategy: WorkflowStrategy) -> Iter
             yield Fault(at, message, "PatternSelection chose this pattern for it")
 
 
-def _variables(variables: Sequence[PlannedVariable]) -> Iterator[Fault]:
-    at = "TechnicalBlueprint.global_context_variables"
-    yield from at_most(at, len(variables), MOST_VARIABLES, "variables")
-    yield from unique("variable", ((f"{at}[{n}].name", it.name) for n, it in enumerate(variables)))
-    for place, variable in enumerate(variables):
-        path = f"{at}[{place}]"
-        reason = why_reserved(variable.name)
-        if reason:
-            message = f"{variable.name} cannot be the name of a variable: {reason}"
-            yield Fault(f"{path}.name", message, "choose another name")
-        else:
-            yield from snake(f"{path}.name", variable.name)
-        yield from no_key(f"{path}.name", variable)
-        if variable.type not in VARIABLE_KINDS:
-            kinds = ", ".join(dict.fromkeys(VARIABLE_KINDS.values()))
-            message = f"{variable.type} is no kind of variable in a plan"
-            yield Fault(f"{path}.type", message, f"write one of {kinds}")
-        yield from text(f"{path}.purpose", variable.purpose)
-        yield from text(f"{path}.trigger_hint", variable.trigger_hint)
-
-
-def _components(
-    strategy: WorkflowStrategy, components: Sequence[PlannedComponent]
+def _used(
+    strategy: WorkflowStrategy,
+    blueprint: TechnicalBlueprint,
+    agents: Sequence[tuple[str, PlannedAgent]],
 ) -> Iterator[Fault]:
-    at = "TechnicalBlueprint.ui_components"
-    modules = [it.module_name for it in strategy.modules]
-    asked = ((f"{at}[{n}].tool", f"{it.agent}.{it.tool}") for n, it in enumerate(components))
-    yield from unique("tool", asked)
-    for place, component in enumerate(components):
-        path = f"{at}[{place}]"
-        if component.module_name not in modules:
-            hint = f"available: {join_names(modules, MOST_MODULES)}"
-            yield Fault(f"{path}.module_name", f'no module is "{component.module_name}"', hint)
-        yield from _agent_name(f"{path}.agent", component.agent)
-        yield from snake(f"{path}.tool", component.tool)
-        yield from pascal(f"{path}.component", component.component)
-        yield from text(f"{path}.label", component.label)
-        yield from text(f"{path}.summary", component.summary)
+    """Judge what agents read, write and come to."""
+    known = known_values(strategy, blueprint)
+    for path, agent in agents:
+        yield from outcomes_faults(path, agent.outcomes)
+        yield from names_faults(f"{path}.reads", agent.reads, known)
+        yield from names_faults(f"{path}.writes", agent.writes, known)
 
 
 def _boundary(point: LifecyclePoint, lifecycle: PlannedLifecycle | None) -> Iterator[Fault]:
@@ -313,10 +360,6 @@ def _staff(strategy: WorkflowStrategy, modules: Sequence[ModuleAgents]) -> Itera
     for module in strategy.modules:
         agents = module_of(modules, module.module_index)
         path = f"ModuleAgents[{module.module_index}].agents"
-        least = LEAST_AGENTS[module.pattern_id]
-        if len(agents) < least:
-            message = f"{len(agents)} in {module.module_name}"
-            yield Fault(path, message, f"{module.pattern_name} needs at least {least} agents")
         yield from at_most(path, len(agents), MOST_AGENTS, "agents")
         missing = set(module.agents_needed) - {it.agent_name for it in agents}
         if missing:
@@ -325,8 +368,9 @@ def _staff(strategy: WorkflowStrategy, modules: Sequence[ModuleAgents]) -> Itera
 
 
 def _agent(path: str, agent: PlannedAgent) -> Iterator[Fault]:
-    yield from _agent_name(f"{path}.agent_name", agent.agent_name)
+    yield from agent_name(f"{path}.agent_name", agent.agent_name)
     yield from text(f"{path}.objective", agent.objective)
+    yield from text(f"{path}.tell", agent.tell)
     limit = REPLY_LIMITS[agent.human_interaction]
     if agent.max_consecutive_auto_reply > limit:
         message = f"{agent.max_consecutive_auto_reply} replies in a row"
@@ -336,7 +380,7 @@ def _agent(path: str, agent: PlannedAgent) -> Iterator[Fault]:
         message = f"a {agent.agent_type} has no generation mode"
         yield Fault(f"{path}.generation_mode", message, "write null, or the type generator")
     asks = any(tool.interaction_mode != "none" for tool in agent.agent_tools)
-    if agent.human_interaction == "approval" and not asks:
+    if (agent.human_interaction == "approval" or agent.approver) and not asks:
         message = f"{agent.agent_name} asks for approval and has no tool that shows anything"
         hint = (
             "add a tool that TechnicalBlueprint.ui_components names, or another human_interaction"

@@ -1,6 +1,6 @@
-"""Assemblers as Python: what a flow declares as the contexts of its steps, written as classes.
+"""Python code of context assemblers that do the same as the declared contexts of a flow's steps.
 
-Each does what its step declares, byte for byte, so that an author can begin with it and change it.
+The result is equal byte for byte, so that an author can start from it.
 """
 
 import json
@@ -26,10 +26,10 @@ from weft.spec.flow import (
 from weft.spec.tools import LOCAL
 from weft.spec.workflow import WorkflowSpec
 
-#: The names of parameters and variables that a class has anyway.
+#: Names of parameters and variables that every class uses.
 _OWN: Final = frozenset({"self", "state", "context", "builder"})
 
-#: Everything that a module may import, beside the class of the state.
+#: Everything that a module may import, besides the class of the state.
 _IMPORTED: Final = frozenset(
     {
         "Any",
@@ -48,7 +48,7 @@ _STATE: Final = "state"
 
 
 def assemblers(spec: WorkflowSpec) -> str:
-    """Return a module with one class for each step that declares what it is shown.
+    """Return a module with one class for each step that declares a context.
 
     Raises UsageError if there is no such step.
     """
@@ -75,12 +75,12 @@ def assemblers(spec: WorkflowSpec) -> str:
 
 @dataclass
 class _Module:
-    """What the classes of a module have in common."""
+    """The names and imports of a generated module."""
 
     state: str | None
-    #: The names that are taken: those that may be imported are, from the beginning.
+    #: Names that are in use, including all that may be imported.
     names: set[str] = field(default_factory=lambda: set(_IMPORTED))
-    #: Where the names come from that are used.
+    #: The modules of the imported names.
     used: dict[str, set[str]] = field(default_factory=dict[str, "set[str]"])
     #: The class names of collections.
     known: dict[str, str] = field(default_factory=dict[str, str])

@@ -22,12 +22,16 @@ SUFFIXES: Final = (".json", ".yaml", ".yml")
 #: Folders of a package that hold code, and the endings that count as code there.
 CODE_FOLDERS: Final = {"tools": (".py", ".jsx"), "hooks": (".py",)}
 
+#: The folder of a package that holds its scenarios, and the name of their schema.
+TESTS: Final = "tests"
+SCENARIO: Final = "scenario"
+
 #: Endings that count as code in the package folder itself.
 ROOT_CODE: Final = (".py",)
 
 
 class AgentsFile(Part):
-    """agents.json: who takes part."""
+    """agents.json: the agents."""
 
     agents: tuple[Agent, ...]
 
@@ -54,13 +58,13 @@ class ContextVariablesFile(Part):
 
 
 class HandoffsFile(Part):
-    """handoffs.json: who hands off to whom, and when."""
+    """handoffs.json: the handoff rules."""
 
     handoff_rules: tuple[Handoff, ...]
 
 
 class ToolsFile(Part):
-    """tools.json: what can be called."""
+    """tools.json: tools and tool servers."""
 
     tools: tuple[Tool, ...] = ()
     lifecycle_tools: tuple[LifecycleTool, ...] = ()
@@ -70,7 +74,7 @@ class ToolsFile(Part):
 
 
 class HooksFile(Part):
-    """hooks.json: what watches or changes messages and state."""
+    """hooks.json: functions that observe or change messages and state."""
 
     hooks: tuple[Hook, ...]
 
@@ -95,7 +99,7 @@ class FileKind:
     required: bool = False
     #: Written even when it holds nothing, so that the set is complete.
     always: bool = True
-    #: The fields that are left out where there is nothing of them: few packages have it.
+    #: The fields that are omitted when empty.
     seldom: frozenset[str] = frozenset()
 
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from weft.catalogue import CATALOGUE
+from weft.check.problems import Problem, find_problems, path_text
 from weft.findings import Finding, Fix, Place, RenameKey
 from weft.findings import Path as SpecPath
 from weft.ids import slug
@@ -25,7 +26,6 @@ from weft.packages.layout import (
     file_path,
     likely_kind,
 )
-from weft.packages.problems import Problem, find_problems
 from weft.packages.text import documents
 from weft.packages.text.documents import Document
 from weft.spec.orchestrator import Orchestrator
@@ -35,7 +35,7 @@ from weft.spec.workflow import WorkflowSpec, digest
 
 @dataclass(frozen=True)
 class DeclaredFile:
-    """One declared file: as the author wrote it, and as it was understood."""
+    """One declared file: the original document, and its rewritten data."""
 
     name: str
     document: Document
@@ -54,6 +54,8 @@ class Package:
     files: Mapping[str, DeclaredFile]
     code: Mapping[str, bytes]
     findings: tuple[Finding, ...] = ()
+    #: The files in `tests`; they are no part of the digest.
+    tests: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     #: Fields of the spec whose file was refused.
     broken: frozenset[str] = field(default_factory=frozenset[str])
 
@@ -63,7 +65,7 @@ class Package:
 
     @cached_property
     def digest(self) -> str:
-        """The content of the package as one number: spec and code, however they are written."""
+        """The digest of spec and code, independent of the spelling of the files."""
         return digest(self.spec, self.code)
 
     def locate(self, path: SpecPath, *, at_key: bool = False, offset: int | None = None) -> Place:
@@ -110,6 +112,7 @@ def read_package(folder: Path) -> Package:
         files=files,
         code=contents.code,
         findings=tuple(found),
+        tests=contents.tests,
         broken=_broken_fields(parts, misnamed, contents),
     )
 
@@ -117,7 +120,7 @@ def read_package(folder: Path) -> Package:
 def read_part(
     declared: DeclaredFile, model: type[_P], holders: Collection[SpecPath] = ()
 ) -> tuple[_P | None, list[Finding]]:
-    """Validate the data of one file; what the model refuses becomes findings at their places.
+    """Validate the data of one file; validation errors become findings at their places.
 
     Where nothing but unknown keys is wrong, there is a part all the same, read without them: rules
     can say what else is wrong. `holders` are the paths at which the file holds what it declares.
@@ -219,12 +222,12 @@ def _problem_finding(declared: DeclaredFile, problem: Problem) -> Finding:
 
 
 def _message_with_path(problem: Problem) -> str:
-    """Lead a message with the path, so that it can be understood without the file at hand."""
+    """Begin a message with the path, so that it can be understood without the file."""
     steps = problem.path[:-1] if problem.code in {"SCHEMA008", "SCHEMA009"} else problem.path
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    text = path_text(steps)
     # A damaged file may have keys of several lines.
     message = " ".join(problem.message.split("\n"))
-    return f"{text.lstrip('.')}: {message}" if text else message
+    return f"{text}: {message}" if text else message
 
 
 def _misnamed_files(folder: Path, contents: Contents) -> dict[str, str]:
@@ -242,7 +245,7 @@ def _misnamed_files(folder: Path, contents: Contents) -> dict[str, str]:
 
 
 def _has_keys_of(kind: FileKind, folder: Path, name: str) -> bool:
-    """Tell whether a file has keys of a kind of declared file, in whatever spelling."""
+    """Return whether a file has keys of a kind of package file, in any spelling."""
     raw = read_bytes(folder / name, folder)
     if not isinstance(raw, bytes):
         return False
@@ -281,7 +284,7 @@ def _broken_fields(
 
 
 def _assemble(folder: Path, parts: Mapping[str, Part]) -> WorkflowSpec:
-    """Put the parts together. What is missing stays empty; `broken` keeps rules from judging it."""
+    """Build the spec. Missing parts stay empty; `broken` makes rules skip them."""
     name = folder.name.encode(errors="replace").decode() or "Workflow"
     stand_in = Orchestrator(workflow_name=name, initial_agent="?")
     fields: dict[str, Any] = {"orchestrator": stand_in}
@@ -300,7 +303,7 @@ def _finding(code: str, message: str, place: Place, *, hint: str) -> Finding:
 def drop_unknown_keys(
     rewrite: Rewrite, unknown: Iterable[Problem], holders: Collection[SpecPath]
 ) -> bool:
-    """Read misspelt keys as the likely ones, and remove the other unknown keys.
+    """Correct misspelt keys, and remove the other unknown keys.
 
     Returns whether the rest can be judged. It cannot where a list or object is taken away that
     stands where the file holds all it declares, at `holders`: its author may have meant that, and

@@ -1,11 +1,11 @@
-"""Reading and checking together: everything there is to say about packages on disk."""
+"""Reading and checking packages on disk."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from weft.check.rules.secrets import why_not_read
-from weft.check.run import Examination, examine, sort_findings
+from weft.check.run import CheckResult, examine, sort_findings
 from weft.check.subject import Profile, Subject
 from weft.check.workspace import WorkspaceSubject, check_workspace
 from weft.engine.variables.trigger_index import NO_KINDS, TriggerKinds
@@ -13,6 +13,7 @@ from weft.errors import CheckFailed
 from weft.findings import Finding, Place, is_error
 from weft.findings import Path as SpecPath
 from weft.packages.reader import Package, read_package
+from weft.packages.scenarios import read_scenarios
 from weft.packages.workspace import (
     PackFile,
     find_packages,
@@ -33,13 +34,13 @@ class PackageSummary:
     name: str
     orchestrator: Orchestrator
     files: int
-    #: Whether its runs were explored; errors about names and conditions keep them from being so.
+    #: Whether its runs were explored; errors in names and conditions prevent that.
     explored: bool = True
 
 
 @dataclass(frozen=True)
 class Review:
-    """What was found in a package or workspace."""
+    """The findings of a package or workspace."""
 
     packages: tuple[PackageSummary, ...]
     findings: tuple[Finding, ...]
@@ -56,9 +57,21 @@ def review_package(
     profile: Profile = "development",
     kinds: TriggerKinds = NO_KINDS,
     suppressed: frozenset[str] = frozenset(),
+    home: Path | None = None,
+    scenarios: bool = True,
 ) -> tuple[Finding, ...]:
-    """Return all findings of one package: of reading it, and of the rules."""
-    return examine_package(package, profile=profile, kinds=kinds, suppressed=suppressed).findings
+    """Return all findings of one package, from reading it and from the rules.
+
+    `home` is where it will be, if that is not the folder that was read.
+    """
+    return examine_package(
+        package,
+        profile=profile,
+        kinds=kinds,
+        suppressed=suppressed,
+        home=home,
+        scenarios=scenarios,
+    ).findings
 
 
 def examine_package(
@@ -69,8 +82,13 @@ def examine_package(
     suppressed: frozenset[str] = frozenset(),
     is_installed: Callable[[str], bool] | None = None,
     model_providers: frozenset[str] | None = None,
-) -> Examination:
-    """Apply all rules to one package; its findings include those of reading it."""
+    home: Path | None = None,
+    scenarios: bool = True,
+) -> CheckResult:
+    """Apply all rules to one package; its findings include those of reading it.
+
+    They include those of its `scenarios` too, which have nothing to do with what runs.
+    """
     subject = Subject(
         spec=package.spec,
         folder=package.folder.resolve().name,
@@ -79,13 +97,15 @@ def examine_package(
         profile=profile,
         kinds=kinds,
         suppressed=suppressed,
-        files=_files_read(package),
+        files=_files_read(package, home or package.folder),
         is_installed=is_installed,
         model_providers=model_providers,
     )
     examined = examine(subject, locate=package.locate, broken=package.broken)
     placed = (_with_full_path(finding, package) for finding in examined.findings)
-    return replace(examined, findings=sort_findings([*package.findings, *placed]))
+    tried = read_scenarios(package) if scenarios else ()
+    found = [*package.findings, *placed, *(each for file in tried for each in file.findings)]
+    return replace(examined, findings=sort_findings(found))
 
 
 def refuse_errors(
@@ -95,8 +115,10 @@ def refuse_errors(
     kinds: TriggerKinds = NO_KINDS,
     suppressed: frozenset[str] = frozenset(),
 ) -> None:
-    """Raise CheckFailed if something keeps a package from running; a traceback shows all of it."""
-    said = review_package(package, profile=profile, kinds=kinds, suppressed=suppressed)
+    """Raise CheckFailed with all findings if a package has errors."""
+    said = review_package(
+        package, profile=profile, kinds=kinds, suppressed=suppressed, scenarios=False
+    )
     errors = tuple(finding for finding in said if is_error(finding))
     if not errors:
         return
@@ -124,8 +146,8 @@ def review(
 ) -> Review:
     """Read and check a package, or a workspace with all its packages and packs.
 
-    `on_package` is told after each package how many of how many are done. `is_installed` tells of
-    modules that packages refer to, and `model_providers` are the names that models may begin with.
+    `on_package` is called after each package with the number done and the total. `is_installed`
+    returns whether a module can be imported, and `model_providers` are the known model prefixes.
     """
     packages: list[PackageSummary] = []
     said: list[Finding] = []
@@ -151,13 +173,12 @@ def review(
     return Review(tuple(packages), sort_findings(said), files)
 
 
-def _files_read(package: Package) -> frozenset[str]:
-    """Return the files of variables that are there, in the package or in its workspace."""
+def _files_read(package: Package, home: Path) -> frozenset[str]:
+    """Return the existing files of variables, in the package or its workspace."""
     sources = (variable.source for variable in package.spec.variables.values())
     paths = [source.path for source in sources if isinstance(source, FileSource)]
-    home = package.folder.resolve()
-    folders = (home, *home.parents[:2])
-    # Whether a path may be read at all is the checker's matter; none other is looked at.
+    folders = (package.folder.resolve(), *home.resolve().parents[:2])
+    # The checker reports paths that must not be read; those are not looked up.
     inside = [path for path in paths if why_not_read(path) is None]
     return frozenset(
         path for path in inside if any((folder / path).is_file() for folder in folders)
@@ -175,7 +196,7 @@ def _summarize(package: Package, *, explored: bool) -> PackageSummary:
 
 
 def _with_full_path(finding: Finding, package: Package) -> Finding:
-    """Rules name code files relative to the package; readers want the path they can open."""
+    """Return a finding with a path that can be opened: rules use paths in the package."""
     if finding.place.file not in package.code:
         return finding
     return replace(
@@ -185,7 +206,7 @@ def _with_full_path(finding: Finding, package: Package) -> Finding:
 
 @dataclass(frozen=True)
 class _Locator:
-    """Finds places by reading a package again: few have something to find."""
+    """Finds places by reading a package again, since few packages have findings."""
 
     packages: Mapping[str, PackageSummary]
     packs: Mapping[str, PackFile]
@@ -201,9 +222,9 @@ class _Locator:
 
 
 def _check_together(packages: list[PackageSummary], packs: list[PackFile]) -> tuple[Finding, ...]:
-    """Check what packages say about each other.
+    """Check the references between packages.
 
-    One that could not be read is known by its folder, so that those which need it are not blamed.
+    An unreadable package counts by its folder name, so that packages that require it have no error.
     """
     named = {package.name: package for package in packages}
     whole = {pack.declared.name: pack for pack in packs if pack.pack}

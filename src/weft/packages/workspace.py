@@ -1,5 +1,6 @@
 """A workspace: a folder of packages, and of the packs that join them."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Final
 from weft.catalogue import CATALOGUE
 from weft.errors import UsageError
 from weft.findings import Finding, Place
-from weft.ids import is_ignored_file
+from weft.ids import is_ignored_file, segment_error
 from weft.packages.folder import listing_finding, read_bytes, read_folder, unreadable_finding
 from weft.packages.layout import FILE_KINDS, SUFFIXES, likely_kind
 from weft.packages.reader import DeclaredFile, open_document, read_package, read_part
@@ -21,6 +22,12 @@ from weft.spec.workflow import Pack
 #: The folders of a workspace in which its packages and its packs are.
 PACKAGES: Final = "workflows"
 PACKS: Final = "packs"
+#: The folder of what belongs to one tenant: `apps/<app>/` is a workspace of its own, read before
+#: the one around it.
+APPS: Final = "apps"
+#: Tenants that may have a folder. Any other name could mean the folder, or the environment
+#: variable, of another tenant: file systems and variables do not tell all characters apart.
+_TENANT: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}\Z")
 _TELLING: Final = [
     kind.stem + suffix for kind in FILE_KINDS.values() if kind.required for suffix in SUFFIXES
 ]
@@ -36,7 +43,7 @@ class PackFile:
 
 
 def is_package(folder: Path) -> bool:
-    """Whether a folder holds a package: one of the files no package is without.
+    """Return whether a folder is a package, that is, has one of the required files.
 
     In `workflows` any file that looks like one of a package is enough, and anywhere a folder one
     may not look into: counting it as a package lets the reader say what is wrong with it.
@@ -63,6 +70,32 @@ def find_packages(path: Path) -> list[Path]:
     return sorted(
         entry for entry in entries if not is_ignored_file(entry.name) and is_package(entry)
     )
+
+
+def has_tenant_name(app: str) -> bool:
+    """Whether a tenant may have a folder: small letters, digits and hyphens."""
+    return _TENANT.match(app) is not None
+
+
+def tenant_folder(workspace: Path, app: str) -> Path | None:
+    """Return the folder of a tenant's own packages and files, or None if it has none."""
+    folder = workspace / APPS / app if has_tenant_name(app) else None
+    return folder if folder is not None and folder.is_dir() else None
+
+
+def tenant_package(workspace: Path, app: str, name: str) -> Path | None:
+    """Return the folder of a tenant's own package, or None if it has no such package."""
+    if not has_tenant_name(app) or segment_error(name):
+        return None
+    folder = workspace / APPS / app / PACKAGES / name
+    return folder if folder.is_dir() and is_package(folder) else None
+
+
+def packages_of(workspace: Path, app: str) -> dict[str, Path]:
+    """Return the packages that a tenant can run, by name: its own before those of all tenants."""
+    folder = tenant_folder(workspace, app)
+    own = find_packages(folder / PACKAGES) if folder and (folder / PACKAGES).is_dir() else []
+    return {package.resolve().name: package for package in (*find_packages(workspace), *own)}
 
 
 def read_packs(workspace: Path) -> list[PackFile]:
@@ -95,7 +128,7 @@ def _unreadable_pack(path: Path, finding: Finding) -> PackFile:
 
 
 def unchecked_packages(path: Path) -> Iterator[Finding]:
-    """Report packages and files of packages at a path that a check of that path passes by."""
+    """Report packages and package files that a check of the path does not include."""
     inner = path / PACKAGES
     if is_package(path):
         yield from _within_package(inner)
@@ -114,7 +147,7 @@ def _within_package(inner: Path) -> Iterator[Finding]:
 
 
 def _misplaced_beside_workflows(workspace: Path) -> Iterator[Finding]:
-    """Look at the folders beside `workflows`."""
+    """Report packages beside `workflows`."""
     try:
         entries = _entries(workspace)
     except PermissionError as error:
@@ -143,7 +176,7 @@ def _misplaced_in_workflows(home: Path) -> Iterator[Finding]:
 
 
 def _misnamed_packs(folder: Path) -> Iterator[Finding]:
-    """Look for files among the packs whose ending is written otherwise."""
+    """Report files among the packs with a misspelt ending."""
     try:
         entries = _entries(folder) if folder.is_dir() else []
     except PermissionError:
@@ -177,14 +210,14 @@ def _not_checked(path: Path, fact: str, *hint: str) -> Finding:
     return Finding("PACK006", severity, message, place, hint=hint)
 
 
-#: The packages a new workspace starts with: two conversations and a flow.
-EXAMPLES: Final = ("HelloWorld", "CustomerSupportRouter", "OrderProcessing")
+#: The packages a new workspace starts with: two conversations, a flow and a board.
+EXAMPLES: Final = ("HelloWorld", "CustomerSupportRouter", "OrderProcessing", "NewsDesk")
 
 #: The examples of boards, and of flows.
 BOARDS: Final = ("NewsDesk",)
 FLOWS: Final = ("OrderProcessing",)
 
-#: What every workspace has without a copy of its own; a copy in the workspace comes first.
+#: Packages that every workspace has; a copy in the workspace takes precedence.
 EVERYWHERE: Final = ("Generator",)
 
 
@@ -197,7 +230,7 @@ def shipped_folder() -> Path:
 
 def example_files(name: str) -> dict[str, bytes]:
     contents = read_folder(shipped_folder() / name)
-    return {**contents.declared, **contents.code}
+    return {**contents.declared, **contents.code, **contents.tests}
 
 
 def template_files(pattern: str, name: str) -> dict[str, bytes]:
@@ -210,4 +243,4 @@ def template_files(pattern: str, name: str) -> dict[str, bytes]:
     orchestrator = package.spec.orchestrator.model_copy(update={"workflow_name": name})
     spec = package.spec.model_copy(update={"orchestrator": orchestrator})
     texts = {file: text.encode() for file, text in file_texts(spec).items()}
-    return {**texts, **package.code}
+    return {**texts, **package.code, **package.tests}

@@ -1,14 +1,16 @@
-"""From a spec to the files of a package, always spelled the same, and the schemas of the files."""
+"""Writing a spec as package files in the current spelling, and the schemas of the files."""
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from weft.packages.archive.staging import create_folder
-from weft.packages.layout import FILE_KINDS, FileKind
+from weft.packages.layout import FILE_KINDS, SCENARIO, FileKind
 from weft.packages.text.documents import Format, dump
 from weft.spec.part import JsonValue, Part
 from weft.spec.plan import ActionPlan
+from weft.spec.scenario import Scenario
 from weft.spec.workflow import Pack, WorkflowSpec, plain
 
 #: From a package in `workflows/` of a workspace to the schemas beside that folder.
@@ -18,6 +20,7 @@ _MODELS: Final[dict[str, type[Part]]] = {
     **{stem: kind.model for stem, kind in FILE_KINDS.items()},
     "pack": Pack,
     "action_plan": ActionPlan,
+    SCENARIO: Scenario,
 }
 SCHEMA_NAMES: Final = tuple(_MODELS)
 
@@ -56,7 +59,7 @@ def schema_pointer(stem: str) -> str:
 
 
 def write_package(folder: Path, spec: WorkflowSpec, code: Mapping[str, bytes]) -> None:
-    """Write a new package folder, whole or not at all."""
+    """Write a new package folder, completely or not at all."""
     texts = {name: text.encode() for name, text in file_texts(spec).items()}
     create_folder(folder, {**texts, **code})
 
@@ -92,5 +95,7 @@ def schema(name: str) -> dict[str, Any]:
     }
 
 
-def schema_files() -> dict[str, str]:
+@cache
+def schema_files() -> Mapping[str, str]:
+    """Return the texts of the schema files by name, made once: it takes half a second."""
     return {f"{name}.schema.json": dump(schema(name), "json") for name in _MODELS}

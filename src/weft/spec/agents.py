@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import AfterValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
+from weft.spec import keys
 from weft.spec.part import JsonMap, Name, Nearness, Part, Text, Words
 
 #: Characters per token, roughly, in any language; used where no exact count is available.
@@ -42,7 +43,7 @@ class LiteralIngredient(Part):
 
 
 class BoardIngredient(Part):
-    """What the provider of an agent of a board gives it."""
+    """The artifacts that the agent's provider returns, on a board."""
 
     kind: Literal["board"] = "board"
     max_tokens: int | None = Field(
@@ -63,7 +64,7 @@ def estimate_tokens(text: str) -> int:
     return (len(text) + CHARACTERS_PER_TOKEN - 1) // CHARACTERS_PER_TOKEN
 
 
-#: Says that the seed is to be one number for all of a chat.
+#: One generated seed for the whole chat.
 CACHE_SEED: Final = "cache_seed"
 
 
@@ -73,7 +74,7 @@ def _seed_kind(value: object) -> str | None:
     return "word" if value == CACHE_SEED else None
 
 
-#: Told apart by their form, so that what is neither is refused once.
+#: The form selects the member, so that an invalid value gives one error.
 Seed: TypeAlias = Annotated[
     Annotated[int, Tag("number")] | Annotated[Literal["cache_seed"], Tag("word")],
     Discriminator(
@@ -83,7 +84,7 @@ Seed: TypeAlias = Annotated[
     ),
 ]
 
-#: What a call consists of. Another value for it would be another call than the one recorded.
+#: Keys that Weft sets itself; another value would make a call differ from the recorded one.
 RESERVED: Final = frozenset(
     {"model", "messages", "tools", "tool_choice", "response_format", "stream", "stream_options"}
 )
@@ -101,7 +102,7 @@ def _refuse_reserved(extra: JsonMap) -> JsonMap:
 
 
 class ModelSettings(Part):
-    """What is sent with every call; null leaves it to the provider."""
+    """The settings sent with every model call; null means the provider's default."""
 
     temperature: float | None = Field(default=None, ge=0, le=2)
     top_p: float | None = Field(default=None, gt=0, le=1)
@@ -138,7 +139,7 @@ REPLY_LIMITS: Final[dict[HumanInteraction, int]] = {
 ConditionScope: TypeAlias = Literal["pre", "post"]
 ConditionType: TypeAlias = Literal["expression", "llm", "nearest"]
 
-#: The conditions that are words, and no expression over variables.
+#: The types of conditions that are written in words, not as expressions.
 WORD_CONDITIONS: Final = frozenset[ConditionType]({"llm", "nearest"})
 
 
@@ -220,3 +221,9 @@ class Handoff(Part):
     threshold: Nearness | None = Field(
         default=None, description="How near a message must be, for nearest; null: 0.3."
     )
+
+    _judged = keys.require_with("condition", "condition_type", "llm", "nearest")
+    _replies = keys.require_with(
+        "condition", "condition_scope", "pre", why="without one, the agent never replies"
+    )
+    _compared = keys.allow_only_with("threshold", "condition_type", "nearest")

@@ -4,15 +4,18 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import AwareDatetime, Field, StringConstraints, Tag
 
+from weft.spec import keys
 from weft.spec.part import (
     READ_NAMES,
     TEXT_OR_OBJECT,
+    YEAR,
     JsonMap,
     Name,
     Names,
     Nearness,
     ObjectRef,
     Part,
+    Seconds,
     Text,
     Words,
 )
@@ -62,7 +65,7 @@ Visibility: TypeAlias = Annotated[
 PUBLIC = PublicVisibility()
 
 
-#: The type of what a schedule publishes.
+#: The artifact type of schedules.
 TICK: Final = "Tick"
 
 #: Hours and minutes.
@@ -80,7 +83,7 @@ HookName: TypeAlias = Literal[
 
 
 class ArtifactType(Part):
-    """A type of artifacts that no model of the package describes."""
+    """An artifact type with its own schema instead of a model of the package."""
 
     name: Name
     description: Text = ""
@@ -102,21 +105,25 @@ class Join(Part):
     function: ObjectRef | None = Field(
         default=None, description="In place of `by`: a function of the payload that returns it."
     )
-    within_seconds: Annotated[float, Field(gt=0, le=31_536_000)] | None = None
+    within_seconds: Seconds | None = None
     within_count: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         default=None, description="How many artifacts of the subscription may come in between."
     )
 
+    _one_key = keys.require_one("by", "function", why="a join has one key")
+
 
 class Batch(Part):
-    """Artifacts, or groups of them, that are handled together."""
+    """Artifacts, or joined groups, that are processed together."""
 
     size: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    timeout_seconds: Annotated[float, Field(gt=0, le=31_536_000)] | None = None
+    timeout_seconds: Seconds | None = None
+
+    _ends = keys.require_any("size", "timeout_seconds", why="the batch is never full")
 
 
 class Subscription(Part):
-    """What wakes an agent. Several types: one of each is needed; a type twice: two of it."""
+    """What wakes an agent: one artifact of each type; a type listed twice needs two."""
 
     types: Annotated[tuple[Name, ...], Field(min_length=1, max_length=50)]
     where: Words | None = Field(
@@ -149,6 +156,8 @@ class Subscription(Part):
         default="correlation", description="Which artifacts may be collected together."
     )
 
+    _compared = keys.allow_only_with("threshold", "semantic_match")
+
 
 class Publication(Part):
     """What an agent publishes."""
@@ -168,7 +177,7 @@ class Publication(Part):
 
 
 class ModelEngine(Part):
-    """The agent's language model works out what is published."""
+    """The agent's language model produces the artifacts."""
 
     kind: Literal["model"] = "model"
     model: Name | None = None
@@ -177,7 +186,7 @@ class ModelEngine(Part):
 
 
 class FunctionEngine(Part):
-    """A function, or a class with `evaluate`, works out what is published."""
+    """A function, or a class with `evaluate`, produces the artifacts."""
 
     kind: Literal["function"] = "function"
     function: ObjectRef
@@ -189,36 +198,38 @@ Engine: TypeAlias = Annotated[ModelEngine | FunctionEngine, Field(discriminator=
 
 
 class Component(Part):
-    """An object whose hooks are called around activations, or around all of the board."""
+    """An object whose hooks are called around activations, or for the whole board."""
 
     component: ObjectRef = Field(description="A class, made with `options`.")
     options: JsonMap = Field(default={}, description="What the class is made with.")
     priority: int = Field(default=0, ge=-1000, le=1000, description="Higher comes first.")
-    hooks: tuple[HookName, ...] = Field(description="Which of its hooks are called.")
+    hooks: tuple[HookName, ...] = Field(min_length=1, description="Which of its hooks are called.")
 
 
 class Schedule(Part):
-    """When an agent is woken by the clock (UTC); what wakes it is an artifact of the type Tick."""
+    """When a schedule (UTC) wakes an agent, with an artifact of the type Tick."""
 
-    every_seconds: Annotated[float, Field(gt=0, le=31_536_000)] | None = None
+    every_seconds: Seconds | None = None
     daily: Annotated[str, StringConstraints(pattern=TIME_OF_DAY)] | None = None
     at: AwareDatetime | None = None
     cron: Name | None = Field(
         default=None, description="Five fields: minute hour day month weekday."
     )
-    delay_seconds: float = Field(default=0, ge=0, le=31_536_000, description="Before the first.")
+    delay_seconds: float = Field(default=0, ge=0, le=YEAR, description="Before the first.")
     max_repeats: Annotated[int, Field(ge=1)] | None = None
+
+    _one_time = keys.require_one("every_seconds", "daily", "at", "cron")
 
 
 class BestOf(Part):
-    """An agent works several times, and the best result counts."""
+    """An agent works several times, and the best result is used."""
 
     n: int = Field(ge=2, le=10)
     score: ObjectRef = Field(description="A function of the artifacts of one result; most is best.")
 
 
 class BoardAgent(Part):
-    """How an agent takes part in the board; agents.json says who it is."""
+    """What an agent consumes and publishes; agents.json declares the agent itself."""
 
     agent: Name
     labels: Names = ()
@@ -246,7 +257,7 @@ class BoardAgent(Part):
 
 
 class Board(Part):
-    """Which artifacts there are, whom they wake, and what holds for all."""
+    """The artifact types, the agents, and the settings of a board."""
 
     artifacts: tuple[
         Annotated[
@@ -259,15 +270,17 @@ class Board(Part):
         default=(), description="Their board hooks are called for all agents."
     )
     max_concurrency: int = Field(default=16, ge=1, le=64, description="Of all agents, in one run.")
-    breaker: int = Field(
+    max_wakes_per_input: int = Field(
         default=1000,
         ge=1,
         le=1_000_000,
         description="How often one agent is woken at most for each artifact from outside.",
     )
-    idle_seconds: float = Field(
-        default=86_400,
-        gt=0,
-        le=31_536_000,
-        description="A correlation that nothing happens in for so long is over.",
+    idle_seconds: Seconds = Field(
+        default=86_400, description="A correlation that nothing happens in for so long is over."
+    )
+    shared: bool = Field(
+        default=False,
+        description="Whether all users of a tenant share its correlations and artifacts; "
+        "otherwise each user has their own.",
     )

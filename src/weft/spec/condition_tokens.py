@@ -71,7 +71,7 @@ class Token:
     key: str = ""
 
     def __str__(self) -> str:
-        """Show the token as it was found, for a message."""
+        """Return the token for a message."""
         return "the end" if self.kind == "end" else quote_token(self.text)
 
 

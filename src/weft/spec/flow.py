@@ -1,27 +1,43 @@
 """Flows: typed steps in place of a conversation.
 
-The state of a flow are the derived variables of the workflow: a step is given them and returns the
-ones it changes. What a limit is wrong for is the checker's matter, so that a program and a file
-are told of it by the same code.
+The state of a flow is the derived variables of the workflow: a step receives them and returns the
+ones it changes.
 """
 
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
+from weft.spec import keys
 from weft.spec.agents import HistoryIngredient, LiteralIngredient
-from weft.spec.part import JsonMap, JsonValue, Name, ObjectRef, Part, Text, Words
+from weft.spec.part import (
+    YEAR,
+    Addressee,
+    JsonMap,
+    JsonValue,
+    Name,
+    Nearness,
+    ObjectRef,
+    Part,
+    Seconds,
+    Text,
+    Words,
+)
 from weft.spec.providers import FilterConfig
 
-#: How long a person has to approve something, unless it is said.
+#: The default time for an approval.
 DAY: Final = 86_400.0
 
-#: The answers to a question for approval, unless others are given.
+#: The default options of an approval.
 APPROVE: Final = "approve"
 REJECT: Final = "reject"
 
+#: The journal identifies steps by their names, with / between them.
+STEP_NAME: Final = r"^[^/]*[^/\s][^/]*$"
+StepName: TypeAlias = Annotated[str, StringConstraints(pattern=STEP_NAME, max_length=200)]
 
-# -- what a step is shown
+
+# -- the context of a step
 
 
 class StateIngredient(Part):
@@ -45,23 +61,29 @@ class RetrievalFilter(Part):
     value: JsonValue = None
     path: Name | None = Field(default=None, description="In place of value: a field of the state.")
 
+    _one_value = keys.allow_one("value", "path")
+
 
 class RetrievalIngredient(Part):
     """The passages of a collection that fit a query best."""
 
     kind: Literal["retrieval"] = "retrieval"
     collection: Name
-    query: Text | None = Field(default=None, description="The query itself.")
+    query: Annotated[Words, StringConstraints(pattern=r"\S")] | None = Field(
+        default=None, description="The query itself."
+    )
     query_path: Name | None = Field(
         default=None, description="In place of query: the field of the state that has it."
     )
-    top_k: int = 5
-    min_relevance: float = 0.7
+    top_k: int = Field(default=5, ge=1)
+    min_relevance: Nearness = 0.7
     filters: tuple[RetrievalFilter, ...] = Field(default=(), description="All of them must hold.")
+
+    _one_query = keys.require_one("query", "query_path")
 
 
 class ArtifactsIngredient(Part):
-    """Artifacts of a board of the same tenant, as far as the step's agent may see them."""
+    """Artifacts of a board of the same tenant that the step's agent may see."""
 
     kind: Literal["board"] = "board"
     board: Name = Field(description="The workflow whose board it is.")
@@ -99,7 +121,7 @@ class ContextFormat(Part):
 
 
 class StepContext(Part):
-    """What a step is shown beside its state; in order."""
+    """The context of a step besides its state, in order."""
 
     sources: tuple[StepIngredient, ...] = ()
     format: ContextFormat = ContextFormat()
@@ -109,11 +131,11 @@ class StepContext(Part):
     options: JsonMap = Field(default={}, description="What the assembler's class is made with.")
 
 
-# -- what does the work of a step
+# -- the work of a step
 
 
 class AgentWork(Part):
-    """An agent does it. Its reply becomes values of the state."""
+    """An agent does the work. Its reply sets fields of the state."""
 
     kind: Literal["agent"] = "agent"
     agent: Name
@@ -133,7 +155,7 @@ class AgentWork(Part):
 
 
 class FunctionWork(Part):
-    """A function does it, or a class with `run`. What it returns is set in the state."""
+    """A function, or a class with `run`, does the work. Its result sets fields of the state."""
 
     kind: Literal["function"] = "function"
     function: ObjectRef
@@ -144,38 +166,42 @@ Work: TypeAlias = Annotated[AgentWork | FunctionWork, Field(discriminator="kind"
 
 
 class Retry(Part):
-    """How often a step is tried in all, and how long it waits before the second time."""
+    """The number of attempts, and the delay before the second one."""
 
-    attempts: int
+    attempts: int = Field(ge=1, le=1000, description="The first one counts.")
     delay_seconds: float = Field(
-        default=1.0, description="Doubled each time, at most a minute; less by chance."
+        default=1.0,
+        ge=0,
+        le=YEAR,
+        allow_inf_nan=False,
+        description="Doubled each time, at most a minute; less by chance.",
     )
 
 
 class Guard(Part):
-    """What must hold of the state before a step."""
+    """A condition on the state that must hold before a step."""
 
     condition: Words
     message: Text = ""
 
 
 class Confidence(Part):
-    """How sure the result of a step must be, and what is done with one that is not."""
+    """The required confidence of a result, and the path for a lower one."""
 
-    minimum: float
+    minimum: Nearness
     path: "_FlowPath | None" = Field(default=None, description="null: the step fails.")
 
 
 class Step(Part):
-    """Something is done: by an agent or a function."""
+    """A step, done by an agent or a function."""
 
     kind: Literal["step"] = "step"
-    name: Name
+    name: StepName
     work: Work
     context: StepContext | None = None
     validate_: tuple[Guard, ...] = Field(default=(), alias="validate")
     retry: Retry | None = None
-    timeout_seconds: float | None = Field(default=None, description="For all attempts together.")
+    timeout_seconds: Seconds | None = Field(default=None, description="For all attempts together.")
     confidence: Confidence | None = None
     compensate: Work | None = Field(
         default=None, description="Undoes it if the run fails later; safe if nothing was done."
@@ -194,7 +220,7 @@ class Path(Part):
 
 
 class Case(Part):
-    """What is done for one value."""
+    """The path for one value."""
 
     value: JsonValue
     path: Path = Field(description="Without steps, the flow continues after the branch.")
@@ -204,17 +230,17 @@ class Branch(Part):
     """One of several paths."""
 
     kind: Literal["branch"] = "branch"
-    name: Name
+    name: StepName
     on: Words = Field(description="A field of the state, or a condition (true or false).")
-    cases: tuple[Case, ...] = ()
+    cases: tuple[Case, ...] = Field(min_length=1)
     otherwise: Path | None = Field(default=None, description="null: another value fails the run.")
 
 
 class ForkPath(Part):
-    """One of several paths that are gone side by side."""
+    """One of the parallel paths of a fork."""
 
-    name: Name
-    steps: tuple["_FlowNode", ...] = ()
+    name: StepName
+    steps: tuple["_FlowNode", ...] = Field(min_length=1)
     on_failure: Path | None = Field(
         default=None, description="When it has run to its end, the path has recovered."
     )
@@ -224,23 +250,23 @@ class Fork(Part):
     """Parallel paths, and the step that runs when all of them have ended."""
 
     kind: Literal["fork"] = "fork"
-    name: Name
-    paths: tuple[ForkPath, ...] = ()
+    name: StepName
+    paths: tuple[ForkPath, ...] = Field(min_length=2)
     join: Step | None = None
 
 
 class Repeat(Part):
-    """Steps that are done again until a condition holds; at least once."""
+    """Steps that are repeated until a condition holds, at least once."""
 
     kind: Literal["repeat"] = "repeat"
-    name: Name
+    name: StepName
     until: Words
-    steps: tuple["_FlowNode", ...] = ()
-    max_iterations: int = 10
+    steps: tuple["_FlowNode", ...] = Field(min_length=1)
+    max_iterations: int = Field(default=10, ge=1)
 
 
 class Option(Part):
-    """One of the answers a person may give."""
+    """An answer that a person can choose."""
 
     name: Name
     rejects: bool = False
@@ -249,24 +275,26 @@ class Option(Part):
 class Escalation(Part):
     """The next person to ask when there is no answer in time."""
 
-    approver: Name
-    timeout_seconds: float = DAY
+    approver: Addressee
+    timeout_seconds: Seconds = DAY
 
 
 class Approval(Part):
     """A person decides whether the flow continues."""
 
     kind: Literal["approval"] = "approval"
-    name: Name
-    approver: Name = Field(description="user:NAME, role:NAME or group:NAME.")
+    name: StepName
+    approver: Addressee = Field(description="user:NAME, role:NAME or group:NAME.")
     text: Text = Field(
         default="", description="Text for the person; `{name}` inserts a field of the state."
     )
-    options: tuple[Option, ...] = (Option(name=APPROVE), Option(name=REJECT, rejects=True))
+    options: tuple[Option, ...] = Field(
+        default=(Option(name=APPROVE), Option(name=REJECT, rejects=True)), min_length=1
+    )
     default: Name | None = Field(
         default=None, description="The option that applies when there is no answer in time."
     )
-    timeout_seconds: float = DAY
+    timeout_seconds: Seconds = DAY
     escalate: tuple[Escalation, ...] = Field(
         default=(), description="Who is asked after that, in order."
     )
@@ -279,8 +307,8 @@ class Approval(Part):
 
 Node: TypeAlias = Annotated[Step | Branch | Fork | Repeat | Approval, Field(discriminator="kind")]
 
-# Parts are built where they are first used, and pydantic looks up names there first: in a module
-# that imports another Path, that one would be taken.
+# Built here: pydantic builds a model where it is first used and looks up names there, so a module
+# that imports another Path would get that one.
 _FlowPath: TypeAlias = Path
 _FlowNode: TypeAlias = Node
 

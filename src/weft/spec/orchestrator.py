@@ -2,13 +2,15 @@
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
+from weft.spec import keys
 from weft.spec.agents import ModelSettings
-from weft.spec.part import FunctionRef, Name, Part, Text
+from weft.spec.part import FunctionRef, Name, Part, Text, UrlPath
 from weft.spec.patterns import PatternOrDefault
 
 InitiatedBy: TypeAlias = Literal["user", "system", "external_event"]
+CatchUp: TypeAlias = Literal["none", "last", "all"]
 
 
 class ChatStart(Part):
@@ -30,10 +32,15 @@ class ScheduleStart(Part):
     type: Literal["schedule"] = "schedule"
     cron: Name = Field(description="Five fields: minute hour day month weekday.")
     timezone: Name = "UTC"
+    catch_up: CatchUp = Field(
+        default="none",
+        description="What follows for times that were missed. none: nothing, after a minute; "
+        "last: one start for the last of them; all: one for each, at most 100.",
+    )
 
 
 class DatabaseStart(Part):
-    """A document begins to fit a condition."""
+    """A document starts to match a condition."""
 
     type: Literal["database_condition"] = "database_condition"
     database: Name | None = Field(default=None, description="null takes the workspace's database.")
@@ -42,10 +49,15 @@ class DatabaseStart(Part):
 
 
 class WebhookStart(Part):
-    """Another system posts to us."""
+    """Another system sends a request to a webhook."""
 
     type: Literal["webhook"] = "webhook"
-    path: Name | None = Field(default=None, description="null takes the workflow's name.")
+    path: UrlPath | None = Field(default=None, description="null takes the workflow's name.")
+    secret_env: Name = Field(
+        default="WEBHOOK_SECRET",
+        description="Environment variable that holds the secret of the senders; while it is "
+        "changed it holds two, with a comma between them.",
+    )
 
 
 Start: TypeAlias = Annotated[
@@ -77,9 +89,14 @@ class Budget(Part):
         default=0.8, gt=0, le=1, description="Warn when this share of a ceiling is used."
     )
 
+    _limits = keys.require_any(
+        *("tokens", "steps", "executions", "tool_calls", "wall_seconds", "cost_usd"),
+        why="the budget limits nothing",
+    )
+
 
 class LoopGuard(Part):
-    """When a run counts as going in circles, and what is done about it, in order."""
+    """When a run counts as looping, and the reactions, in order."""
 
     window: int = Field(default=6, ge=3, le=20, description="How many past actions are compared.")
     oscillation: float = Field(default=0.8, gt=0, le=1)
@@ -89,21 +106,31 @@ class LoopGuard(Part):
 
 
 class RuntimeExtension(Part):
-    """Something the server mounts or starts for the workflow."""
+    """A router or service that the server mounts or starts for the workflow."""
 
     kind: Literal["api_router", "startup_service"]
     entrypoint: FunctionRef = Field(description="`module:name` that gives the router or service.")
-    prefix: Name | None = Field(default=None, description="Path under which a router is mounted.")
+    prefix: UrlPath | None = Field(
+        default=None, description="Path under which a router is mounted."
+    )
+    public: bool = Field(
+        default=False, description="Anyone may call the router: without a key or a session."
+    )
+
+    _of_router = keys.allow_only_with(
+        "prefix", "kind", "api_router", why="only a router is mounted under one"
+    )
+    _called = keys.allow_only_with("public", "kind", "api_router", why="only a router is called")
 
 
 class WorkflowDependencies(Part):
-    """What must have happened before this workflow may start."""
+    """What must be complete before this workflow can start."""
 
     required_workflows: tuple[Name, ...] = ()
 
 
 class ParallelGroup(Part):
-    """Agents that take their turns side by side; a handoff to the name of the group starts it."""
+    """Agents that work in parallel; a handoff to the name of the group starts it."""
 
     name: Name
     members: Annotated[tuple[Name, ...], Field(min_length=2, max_length=16)]
@@ -132,11 +159,14 @@ class ParallelGroup(Part):
         "agent without a rule that applies.",
     )
 
+    _has_function = keys.require_with("function", "merge", "custom")
+    _calls_function = keys.allow_only_with("function", "merge", "custom")
+
 
 class Orchestrator(Part):
     """The settings of the workflow as a whole."""
 
-    workflow_name: Name
+    workflow_name: Annotated[Name, StringConstraints(pattern=r"\S")]
     description: Text = ""
     orchestration_pattern: PatternOrDefault = "DefaultPattern"
     initial_agent: Annotated[str, Field(max_length=200)] = Field(
@@ -173,7 +203,7 @@ class Orchestrator(Part):
     runtime_extensions: tuple[RuntimeExtension, ...] = ()
     workflow_dependencies: WorkflowDependencies = WorkflowDependencies()
     parallel: tuple[ParallelGroup, ...] = Field(
-        default=(), description="Groups of agents that take their turns side by side."
+        default=(), description="Groups of agents that take their turns in parallel."
     )
     budgets: tuple[Budget, ...] = ()
     loop_guard: LoopGuard | None = None

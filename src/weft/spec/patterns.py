@@ -19,7 +19,7 @@ class Pattern:
     summary: str
 
 
-# Names and titles are types, so that they stand here once; their places are the same.
+# Names and titles are literal types, so that each is written once; both have the same order.
 _Name: TypeAlias = Literal[
     "ContextAwareRouting",
     "Escalation",

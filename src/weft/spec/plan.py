@@ -4,17 +4,20 @@ The design agents of the Generator each produce one part, wrapped in a key that 
 not the agent. The plan is the record of these five parts that a person approves.
 """
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
-from pydantic import AliasChoices, Field, StringConstraints, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 from weft.spec.agents import AgentType, HumanInteraction
 from weft.spec.orchestrator import InitiatedBy, WorkflowDependencies
-from weft.spec.part import Name, Part, Text
+from weft.spec.part import Addressee, JsonMap, Name, Part, Text, UrlPath
 from weft.spec.patterns import PATTERN_BY_ID, PatternName, PatternTitle
 from weft.spec.tools import Surface
 from weft.spec.triggers import LifecyclePoint
+from weft.spec.type_field import TypeField
+from weft.spec.type_parser import parse_type
+from weft.spec.types import TypeExpr
 from weft.spec.workflow import PackRole
 
 Trigger: TypeAlias = Literal["chat", "form_submit", "schedule", "database_condition", "webhook"]
@@ -24,6 +27,44 @@ SourceKind: TypeAlias = Literal[
 ]  # fmt: skip
 GenerationMode: TypeAlias = Literal["text", "image", "video", "audio"]
 ShortText: TypeAlias = Annotated[str, StringConstraints(max_length=140)]
+
+T = TypeVar("T")
+
+
+def _read_list(value: object) -> object:
+    """Read a list: a model may return null for none, and a person one text for one."""
+    if value is None:
+        return ()
+    return [value] if isinstance(value, str) else value
+
+
+#: A list that may be left out.
+Several: TypeAlias = Annotated[tuple[T, ...], BeforeValidator(_read_list)]
+
+
+class PlannedField(Part):
+    """A field of a document, of a form, or of what a person is asked."""
+
+    name: Name
+    type: TypeField | None = Field(default=None, description="null: text.")
+    description: Text | None = None
+
+    @property
+    def value_type(self) -> TypeExpr:
+        """The type of its values."""
+        return self.type or parse_type("str")
+
+
+def _read_field(value: object) -> object:
+    return {"name": value} if isinstance(value, str) else value
+
+
+#: A field, or only its name.
+AnyField: TypeAlias = Annotated[
+    PlannedField, BeforeValidator(_read_field, json_schema_input_type=Name | PlannedField)
+]
+#: What is said, done or expected in a scenario: in words, or in the keys of `tests/*.yaml`.
+ScenarioStep: TypeAlias = Text | JsonMap
 
 
 def _check_legend(pattern_id: int, pattern_name: str) -> None:
@@ -66,6 +107,14 @@ class PatternSelection(Part):
     workflows: tuple[PlannedWorkflow, ...] = Field(min_length=1)
 
 
+class NextStep(Part):
+    """What follows when a module has come to something."""
+
+    when: Text = Field(description="An outcome of an agent of the module, or a condition in words.")
+    to: Text = Field(description="A module by its name or purpose, an agent, `user` or `end`.")
+    reason: Text | None = None
+
+
 class StrategyModule(_WithPattern):
     """A part of the workflow with a purpose of its own."""
 
@@ -77,6 +126,34 @@ class StrategyModule(_WithPattern):
         default=None,
         description="The workflow of the selection it belongs to; null: the first one.",
     )
+    leads_to: Several[NextStep] = Field(
+        default=(), description="What follows when; the first rule that applies counts."
+    )
+
+
+class PlannedScenario(Part):
+    """A way to try the workflow: what the user says and does, and what must happen."""
+
+    says: Several[ScenarioStep]
+    expect: Several[ScenarioStep]
+
+
+class PlannedStart(Part):
+    """How the start happens; which fields apply depends on the trigger."""
+
+    fields: Several[AnyField] = Field(default=(), description="What the form of the start asks.")
+    cron: Name | None = Field(default=None, description="minute hour day month weekday.")
+    timezone: Name | None = Field(default=None, description="null: UTC.")
+    path: UrlPath | None = Field(default=None, description="The path of the webhook.")
+    collection: Name | None = Field(default=None, description="Whose documents start a run.")
+    condition: Text | None = Field(default=None, description="What such a document must fulfil.")
+
+
+class PlannedWatch(Part):
+    """Words of the user that interrupt the work, wherever it is."""
+
+    words: Several[Name]
+    to: Text = Field(description="A module or agent that takes over.")
 
 
 class WorkflowStrategy(Part):
@@ -89,6 +166,14 @@ class WorkflowStrategy(Part):
     trigger: Trigger
     initiated_by: InitiatedBy
     modules: tuple[StrategyModule, ...] = Field(min_length=1)
+    start: PlannedStart | None = None
+    greeting: Text | None = Field(default=None, description="What the user reads first.")
+    watch: PlannedWatch | None = None
+    never: Several[Text] = Field(default=(), description="What must never happen.")
+    scenarios: Several[PlannedScenario] = Field(default=(), description="How to try it.")
+    assumptions: Several[Text] = Field(
+        default=(), description="What was assumed; what begins with OPEN is not decided yet."
+    )
 
 
 class PlannedVariable(Part):
@@ -98,6 +183,19 @@ class PlannedVariable(Part):
     type: SourceKind
     purpose: Text
     trigger_hint: Text | None = None
+    outcomes: Several[Name] = Field(default=(), description="The values that a state can have.")
+    value_type: TypeField | None = Field(default=None, description="The type of its value.")
+    key: Name | None = Field(
+        default=None,
+        description="How a document is found: chat_id (one for each run), user_id (for each "
+        "user), app_id (one for all), or a variable.",
+    )
+    shared: bool | None = Field(
+        default=None, description="Whether all users work on the same document."
+    )
+    collection: Name | None = None
+    fields: Several[AnyField] = Field(default=(), description="What a document holds.")
+    url: Text | None = Field(default=None, description="Where a service is asked.")
 
 
 class PlannedComponent(Part):
@@ -110,6 +208,11 @@ class PlannedComponent(Part):
     component: Name
     display: Surface
     summary: Annotated[str, StringConstraints(max_length=200)]
+    approver: Addressee | None = Field(
+        default=None, description="Who answers; null: the user whose run it is."
+    )
+    shows: Several[Name] = Field(default=(), description="The fields and variables it shows.")
+    fields: Several[AnyField] = Field(default=(), description="What the person fills in.")
 
 
 class PlannedLifecycle(Part):
@@ -159,6 +262,13 @@ class PlannedAgent(Part):
     agent_tools: tuple[PlannedTool, ...] = ()
     lifecycle_tools: tuple[PlannedLifecycle, ...] = ()
     system_hooks: tuple[PlannedHook, ...] = ()
+    approver: Addressee | None = Field(
+        default=None, description="Who decides; null: the user of the run, if a person decides."
+    )
+    outcomes: Several[Name] = Field(default=(), description="What it can come to.")
+    reads: Several[Name] = Field(default=(), description="The fields and variables it reads.")
+    writes: Several[Name] = Field(default=(), description="The fields and variables it sets.")
+    tell: Text | None = Field(default=None, description="What the user of the run reads.")
 
 
 class ModuleAgents(Part):

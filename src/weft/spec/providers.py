@@ -1,23 +1,25 @@
 """Providers: which artifacts of the board an agent is shown, as data."""
 
 from datetime import datetime
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Protocol, TypeAlias, TypeVar, dataclass_transform
 
 from pydantic import AwareDatetime, Field
+from pydantic.fields import FieldInfo
 
+from weft.spec import keys
 from weft.spec.part import JsonMap, Name, Names, Nearness, ObjectRef, Part, Text, Words
 
 #: How many artifacts a provider returns by default, and at most.
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 1000
 
-#: How many artifacts an activation is given at most, whatever its provider gives.
+#: The most artifacts that an activation receives from its provider.
 MAX_ITEMS = 10_000
 
 #: How many of the newest artifacts a semantic provider compares by default.
 CANDIDATES = 200
 
-#: How many may come before those that are asked for: more than a board has.
+#: The largest offset; no board has more artifacts.
 MAX_OFFSET = 2**53
 
 
@@ -49,17 +51,48 @@ class FilterConfig(Part):
     )
 
 
-class CorrelatedProvider(Part):
+SliceT_co = TypeVar("SliceT_co", covariant=True)
+
+
+class ProviderRequest(Protocol[SliceT_co]):
+    """The request to a provider, which reads the board as one agent sees it."""
+
+    async def select(self, provider: "SelectingProvider", /) -> SliceT_co:
+        """Return the artifacts that a declared provider selects."""
+        ...
+
+
+@dataclass_transform(kw_only_default=False, field_specifiers=(Field,))
+class _InOrder(type(Part)):
+    """Values may be given in the order of the fields."""
+
+    model_fields: dict[str, FieldInfo]
+
+    # An __init__ of the class would also be called by validation, which is strict without one.
+    def __call__(cls, *values: Any, **fields: Any) -> Any:  # noqa: ANN401 - of the class's fields
+        names = [name for name in cls.model_fields if name != "kind"]
+        return super().__call__(**dict(zip(names[: len(values)], values, strict=True)), **fields)
+
+
+class SelectingProvider(Part, metaclass=_InOrder):
+    """A provider that selects artifacts itself: it is called like one that is written in code."""
+
+    async def __call__(self, request: ProviderRequest[SliceT_co]) -> SliceT_co:
+        """Return the artifacts that it selects."""
+        return await request.select(self)
+
+
+class DefaultCorrelationProvider(SelectingProvider):
     """The visible artifacts of the same correlation, newest first."""
 
-    kind: Literal["correlated"] = "correlated"
+    kind: Literal["correlated"] = Field(default="correlated", kw_only=True)
     limit: Limit | None = Field(default=None, description="null: all of them.")
 
 
-class FilteredProvider(Part):
-    """The visible artifacts that a filter lets through, of the whole board unless it says so."""
+class FilteredContextProvider(SelectingProvider):
+    """The visible artifacts that match a filter, of the whole board unless it says otherwise."""
 
-    kind: Literal["filtered"] = "filtered"
+    kind: Literal["filtered"] = Field(default="filtered", kw_only=True)
     filters: FilterConfig = FilterConfig()
     limit: Limit | None = None
     include_state_keys: Names = Field(
@@ -67,28 +100,28 @@ class FilteredProvider(Part):
     )
 
 
-class RecentProvider(Part):
+class RecentProvider(SelectingProvider):
     """The newest visible artifacts of the whole board."""
 
-    kind: Literal["recent"] = "recent"
+    kind: Literal["recent"] = Field(default="recent", kw_only=True)
     limit: Limit = 10
 
 
-class WindowProvider(Part):
+class TimeWindowProvider(SelectingProvider):
     """The visible artifacts of the last seconds, of the whole board."""
 
-    kind: Literal["window"] = "window"
+    kind: Literal["window"] = Field(default="window", kw_only=True)
     seconds: float = Field(gt=0, le=3_153_600_000)
     limit: Limit = DEFAULT_LIMIT
 
 
-class SemanticProvider(Part):
-    """The visible artifacts whose texts are nearest in meaning to a query, the nearest first.
+class SemanticContextProvider(SelectingProvider):
+    """The visible artifacts whose texts are most similar to a query, the most similar first.
 
-    Without a query it is what the artifacts say that have woken the agent. Needs embeddings.
+    The default query is the text of the artifacts that woke the agent. Needs embeddings.
     """
 
-    kind: Literal["semantic"] = "semantic"
+    kind: Literal["semantic"] = Field(default="semantic", kw_only=True)
     query: Words | None = Field(default=None, description="A fixed text.")
     query_field: Name | None = Field(
         default=None, description="The field of the artifacts that have woken the agent."
@@ -100,16 +133,18 @@ class SemanticProvider(Part):
         description="Which artifacts are compared; `limit` says how many of the newest, else 200.",
     )
 
+    _one_query = keys.allow_one("query", "query_field")
 
-class StateProvider(Part):
+
+class StateDelegatingProvider(SelectingProvider):
     """What a component has put into the activation's state."""
 
-    kind: Literal["state"] = "state"
+    kind: Literal["state"] = Field(default="state", kw_only=True)
     key: Name = "context_snapshot"
 
 
 class CompositeProvider(Part):
-    """What several providers give, one after the other, each artifact once."""
+    """The results of several providers in order, each artifact once."""
 
     kind: Literal["composite"] = "composite"
     providers: Annotated[tuple["Provider", ...], Field(min_length=1, max_length=20)]
@@ -118,7 +153,7 @@ class CompositeProvider(Part):
 
 
 class RedactingProvider(Part):
-    """What another provider gives, without some keys of the payloads, or with others."""
+    """The result of another provider, with keys of the payloads dropped or replaced."""
 
     kind: Literal["redacting"] = "redacting"
     provider: "Provider"
@@ -129,7 +164,7 @@ class RedactingProvider(Part):
 
 
 class SummaryProvider(Part):
-    """What another provider gives, as texts: one template for each type."""
+    """The result of another provider as texts, with one template per type."""
 
     kind: Literal["summary"] = "summary"
     provider: "Provider"
@@ -138,10 +173,10 @@ class SummaryProvider(Part):
     )
 
 
-class EmptyProvider(Part):
+class EmptyProvider(SelectingProvider):
     """Nothing."""
 
-    kind: Literal["empty"] = "empty"
+    kind: Literal["empty"] = Field(default="empty", kw_only=True)
 
 
 class CustomProvider(Part):
@@ -153,12 +188,12 @@ class CustomProvider(Part):
 
 
 Provider: TypeAlias = Annotated[
-    CorrelatedProvider
-    | FilteredProvider
+    DefaultCorrelationProvider
+    | FilteredContextProvider
     | RecentProvider
-    | WindowProvider
-    | SemanticProvider
-    | StateProvider
+    | TimeWindowProvider
+    | SemanticContextProvider
+    | StateDelegatingProvider
     | CompositeProvider
     | RedactingProvider
     | SummaryProvider

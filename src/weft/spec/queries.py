@@ -6,9 +6,9 @@ A query maps dotted fields to values. A value that is an object whose keys begin
 
 All entries must hold. There is nothing else: no code, no other operators, no way to other tenants.
 
-What fits is what fits in MongoDB. Numbers, texts and booleans compare with their own kind only.
-null equals a field that is not there, and `$ne` fits one. Where a field is a list, one of its items
-may fit as well as the whole; a path leads through a list into each of its objects, and a number in
+Matching works as in MongoDB. Numbers, texts and booleans compare with their own kind only.
+null equals a missing field, and `$ne` matches one. Where a field is a list, one of its items may
+match as well as the whole; a path leads through a list into each of its objects, and a number in
 a path is also the place of an item.
 """
 
@@ -31,10 +31,13 @@ _ORDERING: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "$lte": operator.le,
 }
 
+#: The order of values of different kinds.
+_KINDS_IN_ORDER: Final = ("null", "number", "text", "object", "list", "boolean")
+
 #: How deep `$and` and `$or` may be nested.
 MAX_DEPTH: Final = 8
 
-#: Stands for a field that is not there, which is not the same as null.
+#: Marks a missing field, which differs from null.
 _MISSING: Final = object()
 
 _EQUAL: Final = 'write {"customer_id": "{customer_id}"}'
@@ -69,7 +72,7 @@ QueryPart: TypeAlias = FieldTest | AllOf | AnyOf
 
 
 def parse_query(query: Mapping[str, Json], depth: int = 0) -> AllOf:
-    """Read a query; raise ExpressionError, which says what is wrong and what to write."""
+    """Parse a query; raise ExpressionError with the error and a hint."""
     if depth > MAX_DEPTH:
         raise ExpressionError(f"the query is nested more than {MAX_DEPTH} levels deep")
     parts: list[QueryPart] = []
@@ -84,7 +87,7 @@ def parse_query(query: Mapping[str, Json], depth: int = 0) -> AllOf:
 
 
 def equalities(query: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a query of equalities only as what a new document has; there must be one at least."""
+    """Return the fields of a new document from a query with only equalities, at least one."""
     found: dict[str, Json] = {}
     if not query:
         raise ExpressionError("the query is empty, and would fit any document", hint=_EQUAL)
@@ -98,7 +101,7 @@ def equalities(query: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def matches_query(part: QueryPart, document: Mapping[str, Json]) -> bool:
-    """Tell whether a document is what a query looks for."""
+    """Return whether a document matches a query."""
     if isinstance(part, AllOf):
         return all(matches_query(inner, document) for inner in part.parts)
     if isinstance(part, AnyOf):
@@ -106,13 +109,21 @@ def matches_query(part: QueryPart, document: Mapping[str, Json]) -> bool:
     return _holds(part.op, list(_find_values(document, part.field.split("."))), part.value)
 
 
+def sort_key(document: Mapping[str, Json], path: list[str]) -> tuple[int, Any]:
+    """Return the key by which documents are sorted by a field."""
+    value: Json = next(_find_values(cast("Json", document), path), None)
+    kind = "null" if value is _MISSING else kind_of(value)
+    rank = _KINDS_IN_ORDER.index(kind)
+    return rank, value if kind in ("number", "text", "boolean") else 0
+
+
 def is_field(name: str) -> bool:
-    """Tell whether a text is a field: a name, or names with points between them."""
+    """Return whether a text is a field: a name, or names with points between them."""
     return _FIELD.fullmatch(name) is not None
 
 
 def kind_of(value: Json) -> str:
-    """Return what a value compares with: its own kind."""
+    """Return the kind of a value; values compare only with their own kind."""
     match value:
         case None:
             return "null"
@@ -176,7 +187,7 @@ def _compare(op: Operator, found: Json, wanted: Json) -> bool:
 
 
 def _equal(one: Json, other: Json) -> bool:
-    """Tell whether two values are one; of objects, fields in another order make another object."""
+    """Return whether two values are equal; objects differ if their fields have another order."""
     kind = kind_of(one)
     if kind != kind_of(other):
         return False

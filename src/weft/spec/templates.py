@@ -3,7 +3,7 @@
     {name}      the value of the variable `name`
     {{name}}    the literal text `{name}`
 
-Every other brace is literal, so JSON and code may stand in a template as they are.
+Every other brace is literal, so a template may contain JSON and code.
 """
 
 import re
@@ -60,5 +60,5 @@ def read_foreign_placeholders(text: str) -> str:
 
 
 def references(text: str) -> tuple[Reference, ...]:
-    """Return the variables a template puts in, in order."""
+    """Return the variables that a template inserts, in order."""
     return tuple(part for part in parse_template(text) if isinstance(part, Reference))

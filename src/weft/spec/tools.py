@@ -1,33 +1,17 @@
 """Tools and hooks: the functions of a package that agents, people and the run itself call."""
 
-import re
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Discriminator, Field, StringConstraints, Tag
-from pydantic_core import PydanticCustomError
+from pydantic import Discriminator, Field, Tag
 
-from weft.spec.part import JsonMap, Name, Part, Text
+from weft.spec import keys
+from weft.spec.part import Addressee, JsonMap, Name, Part, Text, Words
 from weft.spec.triggers import LifecyclePoint
 from weft.spec.variables import ServiceAuth
 
 Surface: TypeAlias = Literal["inline", "artifact"]
 
 
-def _check_addressee(value: object) -> object:
-    """Refuse an invalid addressee with a message of its own; the pattern below is for editors."""
-    if isinstance(value, str) and not re.fullmatch(ADDRESSEE, value):
-        raise PydanticCustomError(
-            "addressee", "not a valid addressee: write user:NAME, role:NAME or group:NAME"
-        )
-    return value
-
-
-ADDRESSEE: Final = r"^(user|role|group):\S(.*\S)?$"
-Addressee: TypeAlias = Annotated[
-    str,
-    StringConstraints(pattern=ADDRESSEE, max_length=200),
-    BeforeValidator(_check_addressee),
-]
 #: Lifecycle points of a run besides those that triggers use.
 RunPoint: TypeAlias = Literal["on_start", "on_complete", "on_fail"]
 HookType: TypeAlias = Literal[
@@ -49,8 +33,8 @@ HookType: TypeAlias = Literal[
 BUILT_IN_FILE: Final = "weft"
 BUILT_IN_TOOLS: Final = ("context_summary",)
 
-#: Prefixes of the `file` of a tool in an installed module, and of one that only the program that
-#: defines the workflow has.
+#: Prefixes of the `file` of a tool in an installed module, and of one that exists only in the
+#: program that defines the workflow.
 INSTALLED: Final = "python:"
 LOCAL: Final = "local:"
 
@@ -114,6 +98,11 @@ class UiTool(Part):
         description="Who is asked: `user:NAME`, `role:NAME` or `group:NAME`; `{name}` inserts a "
         "variable. null: the user whose run it is.",
     )
+    tell: Words | None = Field(
+        default=None,
+        description="What the user of the run reads when the tool has returned; `{name}` inserts "
+        "a field of the last answer.",
+    )
 
 
 class SecretRef(Part):
@@ -126,7 +115,7 @@ def _text_or_secret(value: object) -> str:
     return "secret" if isinstance(value, dict | SecretRef) else "text"
 
 
-#: Told apart by their form, so that what fits neither is refused once.
+#: The form selects the member, so that an invalid value gives one error.
 TextOrSecret: TypeAlias = Annotated[
     Annotated[Text, Tag("text")] | Annotated[SecretRef, Tag("secret")],
     Discriminator(_text_or_secret),
@@ -163,16 +152,22 @@ class McpServer(Part):
     )
     timeout_seconds: float = Field(default=30.0, gt=0, le=3600)
 
+    _one_way = keys.require_one(
+        "command", "url", why="the server is started as a program, or runs already"
+    )
+    _signs_in = keys.allow_only_with("auth", "url", why='give a program its secret in "env"')
+    _is_started = keys.allow_only_with("env", "command", why="a server at a url has its own")
+
 
 class LifecycleTool(Part):
-    """A function called at a boundary of the run or of a turn."""
+    """A function called at the start or end of the run or of a turn."""
 
     tool_type: Literal["Lifecycle_Tool"] = "Lifecycle_Tool"
     agent: Name | None = Field(default=None, description="Only at this agent's turns.")
     file: Name = Field(description="Python file under `tools/`.")
     function: Name
     description: str = ""
-    # One literal, not a union of two: what is neither is refused once.
+    # One literal instead of a union of two, so that an invalid value gives one error.
     trigger: Literal[LifecyclePoint, RunPoint]
     integration: Name | None = Field(default=None, description="The service it talks to.")
     on_error: HookPolicy = Field(default="log", description=_ON_HOOK_ERROR)

@@ -13,11 +13,12 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 
+from weft.spec import keys
 from weft.spec.part import FunctionRef, JsonMap, JsonValue, Name, Part
 
 
 def _not_blank(value: object) -> object:
-    """Refuse a text that is found everywhere, or nowhere; the pattern below says it to editors."""
+    """Refuse a blank text, which would match everything or nothing; the pattern is for editors."""
     if isinstance(value, str) and not value.strip():
         raise PydanticCustomError(
             "blank_match", "the text to look for is blank: write what must be said"
@@ -31,13 +32,13 @@ _Sought: TypeAlias = Annotated[
 
 
 class Equals(Part):
-    """The whole text, outer blanks and case aside."""
+    """The whole text, ignoring case and surrounding blanks."""
 
     equals: _Sought
 
 
 class Exact(Part):
-    """The whole text, to the letter."""
+    """The whole text, compared exactly."""
 
     exact: _Sought
 
@@ -58,7 +59,7 @@ _MODES = ("equals", "exact", "contains", "regex")
 
 
 def _mode(value: object) -> str | None:
-    """Tell a match by the one key it has; two keys or none leave it untold, hence refused."""
+    """Return the only key of a match; None for no key or several, which refuses the value."""
     if isinstance(value, Part):
         keys = set(type(value).model_fields)
     else:
@@ -134,7 +135,12 @@ class ToolResponseTrigger(Part):
     response_key: Name | None = Field(
         default=None, description="Take the value from this dotted path of the result."
     )
+    argument: Name | None = Field(
+        default=None, description="Take the value from this argument of the call."
+    )
     value: JsonValue = _VALUE
+
+    _one_value = keys.allow_one("response_key", "argument")
 
 
 class HandoffTrigger(Part):
@@ -150,7 +156,7 @@ LifecyclePoint: TypeAlias = Literal["before_chat", "after_chat", "before_agent",
 
 
 class LifecycleTrigger(Part):
-    """Fires at a boundary of the run or of an agent's turn."""
+    """Fires at the start or end of the run or of an agent's turn."""
 
     type: Literal["lifecycle"] = "lifecycle"
     event: LifecyclePoint
@@ -176,7 +182,7 @@ class TimerExpiredTrigger(Part):
 
 
 class FunctionTrigger(Part):
-    """Asks an approved, pure function of the package what the value is after each turn."""
+    """Calls an approved, pure function of the package after each turn to get the value."""
 
     type: Literal["function"] = "function"
     function: FunctionRef
@@ -209,12 +215,12 @@ class ModelFailedTrigger(Part):
     value: JsonValue = _VALUE
 
 
-#: What the type of a trigger begins with that a plug-in performs.
+#: The prefix of trigger types that plug-ins add.
 CUSTOM: Final = "x:"
 
 
 class CustomTrigger(Part):
-    """A kind that a plug-in registers: `{"type": "x:NAME", ...}`; its class says what else."""
+    """A trigger of a plug-in: `{"type": "x:NAME", ...}`; its class declares the other fields."""
 
     type: Literal["x"] = "x"
     name: Name
@@ -228,14 +234,14 @@ class CustomTrigger(Part):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Say to editors how it is written."""
+        """Describe the written form for editors."""
         del schema, handler
         kind = {"type": "string", "pattern": f"^{CUSTOM}."}
         return {"type": "object", "properties": {"type": kind}, "required": ["type"]}
 
 
 def _custom(value: object) -> object:
-    """Read a kind of a plug-in as its name and its settings."""
+    """Split a trigger of a plug-in into its name and its settings."""
     fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     kind = fields.get("type")
     if not isinstance(kind, str) or not kind.startswith(CUSTOM):
@@ -244,10 +250,7 @@ def _custom(value: object) -> object:
     return {"type": "x", "name": kind.removeprefix(CUSTOM), "settings": settings}
 
 
-#: Those that may take their value from the event instead of saying it, by `response_key`.
-TakesFromEvent: TypeAlias = ToolResponseTrigger | ToolFailedTrigger | ModelFailedTrigger
-
-#: Those whose value comes with the event.
+#: Triggers whose value always comes with the event.
 BringsValue: TypeAlias = UiResponseTrigger | FunctionTrigger | CustomTrigger
 
 Trigger: TypeAlias = Annotated[

@@ -9,8 +9,8 @@ A | B                                  either
 Invoice                                a model, by its PascalCase name
 ```
 
-Every type has one normal form, and `print_type` writes it: unions are flat, `optional` stands
-outside the union it belongs to and is never doubled, and nothing is listed twice.
+Every type has one normal form, and `print_type` writes it: unions are flat, `optional` is
+outside the union and never doubled, and nothing is listed twice.
 """
 
 import json

@@ -1,10 +1,11 @@
-"""Variables: every value an agent may see, with its type, its one source and its rights."""
+"""Variables: every value an agent may see, with its type, its one source and its permissions."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from pydantic import AfterValidator, Field
 
-from weft.spec.part import JsonMap, JsonValue, Name, Part, Text
+from weft.spec import keys
+from weft.spec.part import Addressee, JsonMap, JsonValue, Name, Part, Text
 from weft.spec.templates import read_foreign_placeholders
 from weft.spec.triggers import Trigger
 from weft.spec.type_field import ModelField, TypeField
@@ -29,8 +30,8 @@ def _read_placeholders(value: JsonValue) -> JsonValue:
             return value
 
 
-#: A query. It contains no literal braces, so `{{name}}` and `${name}` are read as `{name}`.
-_QueryTemplate: TypeAlias = Annotated[JsonMap, AfterValidator(_read_placeholders)]
+#: A query or a body. It contains no literal braces, so `{{name}}` and `${name}` mean `{name}`.
+_Template: TypeAlias = Annotated[JsonMap, AfterValidator(_read_placeholders)]
 
 
 class StaticSource(Part):
@@ -50,7 +51,7 @@ class EnvironmentSource(Part):
 
 
 class DatabaseSource(Part):
-    """A document field that is read, never written."""
+    """A document, its fields, or a list of documents; read, never written."""
 
     type: Literal["database"] = "database"
     database: Name | None = Field(default=None, description="null takes the workspace's database.")
@@ -58,13 +59,31 @@ class DatabaseSource(Part):
     search_by: Name | None = Field(
         default=None, description="Find the document whose field of this name equals the run's."
     )
-    query_template: _QueryTemplate | None = Field(
+    query_template: _Template | None = Field(
         default=None, description="Find it by a query instead; `{name}` inserts a variable."
     )
     field: Name | None = Field(default=None, description="Take this field, as a dotted path.")
     fields: tuple[Name, ...] = Field(default=(), description="Take an object of these fields.")
+    find: Literal["one", "many"] = Field(
+        default="one",
+        description="one: the document that was written last; many: a list, each document with "
+        "what is taken of it.",
+    )
+    limit: int = Field(default=20, ge=1, le=1000, description="How many of many.")
+    order: Name | None = Field(
+        default=None,
+        description="Field that many are sorted by, `-FIELD` for the greatest first; null: the "
+        "last written first.",
+    )
     refresh_strategy: RefreshStrategy = "once"
     default: JsonValue = _DEFAULT
+
+    _limited = keys.allow_only_with("limit", "find", "many")
+    _ordered = keys.allow_only_with("order", "find", "many")
+    _one_search = keys.require_one(
+        "search_by", "query_template", why="a document is found in one way"
+    )
+    _one_result = keys.allow_one("field", "fields")
 
 
 class EntitySource(Part):
@@ -78,15 +97,22 @@ class EntitySource(Part):
         default={}, alias="schema", description="The fields of the document and their types."
     )
     write_strategy: WriteStrategy = "immediate"
+    on_error: Literal["fail", "warn"] = Field(
+        default="fail",
+        description="When the document cannot be written. fail: the run fails; warn: the error is "
+        "recorded and the run continues.",
+    )
     default: JsonValue = _DEFAULT
 
 
 class ServiceAuth(Part):
-    """How a service knows us. The secret itself is named, never written down."""
+    """Authentication at a service. The secret is named by its environment variable."""
 
     type: Literal["bearer", "basic", "header"]
     secret_env: Name = Field(description="Environment variable that holds the secret.")
     header: Name = Field(default="Authorization", description="The header, for type header.")
+
+    _own_header = keys.allow_only_with("header", "type", "header", why="other types have their own")
 
 
 class ServiceCache(Part):
@@ -102,8 +128,13 @@ class ServiceRetry(Part):
     backoff_seconds: float = Field(default=1.0, ge=0)
 
 
+#: All methods of services but GET change something, so only tools call them.
+Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+_WRITING: Final = get_args(Method)[1:]
+
+
 class ExternalSource(Part):
-    """The answer of an HTTP service."""
+    """The answer of an HTTP service: read with GET, or called by a tool with another method."""
 
     type: Literal["external"] = "external"
     service: Name = Field(description="What the service is called, for readers of runs.")
@@ -111,6 +142,21 @@ class ExternalSource(Part):
     url: Text = Field(
         description="`{name}` inserts a variable, encoded for an address; one at the beginning is "
         "the first part of the address as it is."
+    )
+    method: Method = Field(
+        default="GET",
+        description="Another than GET is sent only when a tool calls `refresh`.",
+    )
+    body: _Template | None = Field(
+        default=None, description="Sent as JSON; `{name}` inserts a variable, alone with its type."
+    )
+    approval: Literal["never", "write"] = Field(
+        default="write", description="write: a person must approve each call that is not GET."
+    )
+    for_: Addressee | None = Field(
+        default=None,
+        alias="for",
+        description="Who approves, as with UI tools. null: the user whose run it is.",
     )
     auth: ServiceAuth | None = None
     cache: ServiceCache | None = None
@@ -121,9 +167,14 @@ class ExternalSource(Part):
     refresh_strategy: RefreshStrategy = "once"
     default: JsonValue = _DEFAULT
 
+    _sent = keys.allow_only_with("body", "method", *_WRITING, why="GET has no body")
+    _approved = keys.allow_only_with("approval", "method", *_WRITING, why="GET changes nothing")
+    _unkept = keys.refuse_with("cache", "method", *_WRITING)
+    _called = keys.refuse_with("refresh_strategy", "method", *_WRITING, why="only tools call it")
+
 
 class ComputedSource(Part):
-    """A value worked out from other variables whenever one of them changes."""
+    """A value computed from other variables whenever one of them changes."""
 
     type: Literal["computed"] = "computed"
     computation: Text = Field(
@@ -177,6 +228,11 @@ Source: TypeAlias = Annotated[
 ]
 
 
+def is_call(source: Source) -> bool:
+    """Return whether a source is called by tools and never read: it changes something."""
+    return isinstance(source, ExternalSource) and source.method != "GET"
+
+
 class Variable(Part):
     """One declared value of the shared context."""
 
@@ -199,6 +255,6 @@ class Variable(Part):
     )
     merge: Merge | None = Field(
         default=None,
-        description="What counts when members of a group set it side by side. append: what each "
+        description="What counts when members of a group set it in parallel. append: what each "
         "has added to the list; merge: the keys each has set; null: the second is refused.",
     )

@@ -82,7 +82,7 @@ def digest(spec: WorkflowSpec, code: Mapping[str, bytes]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _FieldSlot:
-    """A field as the writer sees it."""
+    """A field of a part: its key, its default, and whether it is always written."""
 
     attribute: str
     key: str
@@ -104,12 +104,12 @@ def _slots(model: type[Part]) -> tuple[_FieldSlot, ...]:
 
 
 def _is_tag(field: FieldInfo) -> bool:
-    """A field with one possible value tells which member of a union this is: always written."""
+    """Return whether a field has one possible value, which identifies a member of a union."""
     return get_origin(field.annotation) is Literal and len(get_args(field.annotation)) == 1
 
 
 def _equals_default(value: object, default: object) -> bool:
-    """Equality that keeps true apart from 1 and 1 from 1.0, as JSON does."""
+    """Return whether a value equals the default; true, 1 and 1.0 differ, as in JSON."""
     return type(value) is type(default) and value == default
 
 
@@ -133,7 +133,7 @@ PackRole: TypeAlias = Literal["primary", "dependent", "independent"]
 
 
 class PackMember(Part):
-    """One workflow of the pack and what it is to the others."""
+    """One workflow of a pack, and its role."""
 
     name: Name
     role: PackRole
@@ -141,14 +141,14 @@ class PackMember(Part):
 
 
 class Journey(Part):
-    """Workflows a user goes through one after the other; those of one step run side by side."""
+    """A sequence of steps; the workflows of one step run in parallel."""
 
     name: Name
     steps: tuple[tuple[Name, ...], ...] = Field(min_length=1)
 
 
 class Pack(Part):
-    """The packages of a pack and the order users meet them in."""
+    """The workflows of a pack, and its journeys."""
 
     pack_name: Name
     workflows: tuple[PackMember, ...]

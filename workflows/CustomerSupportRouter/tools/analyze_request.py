@@ -1,4 +1,4 @@
-"""Takes the router's decision in."""
+"""Records the router's decision."""
 
 from typing import Final, Literal
 

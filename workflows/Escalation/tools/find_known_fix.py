@@ -11,9 +11,9 @@ _KNOWN_FIXES: Final = {
 
 
 def find_known_fix(symptom: str) -> dict[str, str]:
-    """Return the fix whose key word stands in the description, if there is one."""
+    """Return the fix whose keyword is in the description, if there is one."""
     words = symptom.lower().replace("-", "")
     for key, fix in _KNOWN_FIXES.items():
         if key in words:
             return {"fix": fix}
-    return {"fix": "", "note": "No known fix fits. Hand the case up."}
+    return {"fix": "", "note": "No known fix matches. Hand the case up."}

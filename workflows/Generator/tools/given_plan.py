@@ -11,7 +11,7 @@ from weft.spec.plan import ActionPlan
 def given_plan(context_variables: Context) -> None:
     """Check the plan and put its parts in their places; without one nothing happens.
 
-    The diagram is drawn anew: that of the file may be of an older plan.
+    The diagram is drawn again, because the one in the file may belong to an older plan.
     """
     given = context_variables.get_dict("action_plan")
     if not given:
@@ -40,8 +40,8 @@ def given_plan(context_variables: Context) -> None:
 def _interview(plan: ActionPlan) -> dict[str, str]:
     """Say what the plan is for, as an interview would: rounds that follow begin with it."""
     agents = [agent for module in plan.modules for agent in module.agents]
-    working = [it.agent_name for it in agents if it.human_interaction != "approval"]
-    asked = [it.agent_name for it in agents if it.human_interaction == "approval"]
+    working = [agent.agent_name for agent in agents if agent.human_interaction != "approval"]
+    asked = [agent.agent_name for agent in agents if agent.human_interaction == "approval"]
     return {
         "brief": plan.strategy.workflow_description,
         "goal": plan.selection.workflows[0].description,

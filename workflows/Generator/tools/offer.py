@@ -1,4 +1,4 @@
-"""Puts the package together, checks it and tries it out, before anybody is asked about it."""
+"""Assembles, checks and simulates the package before a person is asked to approve it."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from weft.generator.bundle import plain_drafts, plain_part
 from weft.generator.offer import make_offer, plainer_offer
 from weft.spec.plan import ActionPlan
 
-#: How often a package is sent back to whoever made the part that is wrong.
+#: How often a package is sent back to the agent that made the invalid part.
 _REPAIRS = 3
 
 
@@ -18,7 +18,7 @@ async def offer(context_variables: Context) -> None:
     """Offer the bundle if it holds; else send it back, at most three times, then make it plainer.
 
     Where not even the plain version holds, the plan is asked about again, with why.
-    What is offered is kept before the question about it is open: whoever is asked can look at it.
+    The package is stored before the request is opened, so that the person can look at it.
     """
     plan = ActionPlan.model_validate(context_variables["action_plan"])
     outputs = _outputs(context_variables)

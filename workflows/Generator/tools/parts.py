@@ -20,7 +20,7 @@ def _keep(
     following = MAKERS[MAKERS.index(agent) + 1 :]
     if following:
         context_variables.set("plain_part", plain_part(following[0], drafts))
-    return {"replaced": [f"{it.what}: {it.why}" for it in replaced]}
+    return {"replaced": [f"{replacement.what}: {replacement.why}" for replacement in replaced]}
 
 
 def tools_manifest(

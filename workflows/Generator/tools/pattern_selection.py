@@ -14,6 +14,8 @@ def pattern_selection(
     part = accepted("PatternAgent", output, context_variables)["PatternSelection"]
     context_variables.set("pattern_selection", part)
     return {
-        "chosen": [f"{it['name']}: {it['pattern_name']}" for it in part["workflows"]],
+        "chosen": [
+            f"{workflow['name']}: {workflow['pattern_name']}" for workflow in part["workflows"]
+        ],
         "reasons": list(choose_pattern(brief_of(context_variables)).reasons),
     }

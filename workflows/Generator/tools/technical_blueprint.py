@@ -12,6 +12,6 @@ def technical_blueprint(
     part = accepted("WorkflowArchitectAgent", output, context_variables)["TechnicalBlueprint"]
     context_variables.set("technical_blueprint", part)
     return {
-        "variables": [it["name"] for it in part["global_context_variables"]],
-        "components": [it["component"] for it in part["ui_components"]],
+        "variables": [variable["name"] for variable in part["global_context_variables"]],
+        "components": [component["component"] for component in part["ui_components"]],
     }

@@ -11,4 +11,4 @@ def workflow_strategy(
     output = {"WorkflowStrategy": WorkflowStrategy}
     part = accepted("WorkflowStrategyAgent", output, context_variables)["WorkflowStrategy"]
     context_variables.set("workflow_strategy", part)
-    return {"modules": [it["module_name"] for it in part["modules"]]}
+    return {"modules": [module["module_name"] for module in part["modules"]]}

@@ -12,4 +12,4 @@ _PRINTED: Final = (
 def search_archive(text: str) -> list[str]:
     """Return the headlines that have a word of more than three letters in common with a text."""
     words = {word for word in text.lower().split() if len(word) > 3}
-    return [it for it in _PRINTED if words.intersection(it.lower().split())]
+    return [article for article in _PRINTED if words.intersection(article.lower().split())]

@@ -30,7 +30,7 @@ def without_address(source: str) -> str:
 
 
 class HouseStyle:
-    """Tells whoever works how the paper writes."""
+    """Gives every agent the style rules of the paper."""
 
     def __init__(self, longest_sentence: int = 25) -> None:
         self._longest = longest_sentence

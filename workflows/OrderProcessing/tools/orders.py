@@ -2,7 +2,7 @@
 
 No shop is behind it. As with the test cards of payment services, the order itself decides what
 happens: the card `declined` is refused, the carrier is busy at the first call for the address
-`harbour`, and nobody has the item `unicorn`.
+`harbour`, and the item `unicorn` is never in stock.
 """
 
 from typing import Annotated, Final, Literal
@@ -82,8 +82,8 @@ def pack(_order: Order, context: StepContext) -> dict:
     """Put everything into a parcel; without the goods there is nothing to send."""
     if context.paths["goods"].status == "failed":
         raise LookupError("there is nothing to pack")
-    told = ", ".join(f"{name} {it.status}" for name, it in context.paths.items())
-    return {"log": [f"packed ({told})"]}
+    paths = ", ".join(f"{name} {path.status}" for name, path in context.paths.items())
+    return {"log": [f"packed ({paths})"]}
 
 
 def ship(order: Order, context: StepContext) -> dict:
@@ -104,6 +104,6 @@ def close_order(_order: Order) -> dict:
 
 
 def tell_support(order: Order, context: StepContext) -> dict:
-    """Let somebody know that an order could not be carried out."""
+    """Notify support that an order failed."""
     why = context.failure.message if context.failure else "unknown"
-    return {"log": [f"support told about {order.order}: {why}"]}
+    return {"log": [f"support notified about {order.order}: {why}"]}

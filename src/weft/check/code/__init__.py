@@ -1,1 +1,1 @@
-"""What the Python code of a package says, read from its text: nothing is imported or run."""
+"""Static analysis of a package's Python code. Nothing is imported or run."""

@@ -1,6 +1,6 @@
-"""The code of a package as the rules see it: which functions there are and how they are called.
+"""The functions in the code of a package, and how they are called.
 
-All of it is found in the text of the files. Nothing is imported, nothing runs.
+Everything is read from the text of the files. Nothing is imported or run.
 """
 
 from collections.abc import Container, Iterator, Mapping
@@ -16,11 +16,11 @@ from weft.ids import nearest
 
 @dataclass(frozen=True)
 class Code:
-    """The Python files of a package, and those that are no Python."""
+    """The Python files of a package: those that parse, and those that do not."""
 
     modules: dict[str, Module]
     faults: dict[str, SyntaxError]
-    #: What each function uses, by file and name, as far as that was asked.
+    #: The definitions that each function uses, by file and name; filled on demand.
     followed: dict[tuple[str, str], tuple[Definition, ...]] = field(
         default_factory=dict[tuple[str, str], tuple[Definition, ...]]
     )
@@ -28,16 +28,16 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Why a function is not there, and the name that was likely meant."""
+    """Why a function is missing, and the name that was probably meant."""
 
     fact: str
     hint: tuple[str, ...] = ()
-    #: None: as its rule says.
+    #: None: the severity of the rule.
     severity: Severity | None = None
 
 
 def code_of(subject: Subject) -> Code:
-    """Return what the code of a package says; read once, however many rules ask."""
+    """Return the parsed code of a package; it is parsed once."""
     return subject.once(_code)
 
 
@@ -63,9 +63,9 @@ def _read(files: tuple[tuple[str, str], ...]) -> Code:
 
 
 def path_in(folder: str, file: str, code: Container[str]) -> str | None:
-    """Return where in the package a declared file stands, or None if it is no plain path there.
+    """Return the path of a declared file in the package, or None if it leads elsewhere.
 
-    `file` is relative to `folder`; that the folder is written before it does no harm.
+    `file` is relative to `folder`; it may also begin with the folder.
 
     >>> [path_in("tools", file, {}) for file in ("a.py", "tools/a.py", "/a.py")]
     ['tools/a.py', 'tools/a.py', None]
@@ -80,7 +80,7 @@ def path_in(folder: str, file: str, code: Container[str]) -> str | None:
 
 
 def function_at(subject: Subject, folder: str, file: str, name: str) -> Function | None:
-    """Return a function declared by file and name; None if it is not there, or imported there."""
+    """Return the function of a file; None if it is missing, or imported from elsewhere."""
     module = code_of(subject).modules.get(path_in(folder, file, subject.code) or "")
     return module.functions.get(name) if module else None
 
@@ -95,17 +95,17 @@ def module_file(subject: Subject, module: str) -> str | None:
 
 
 def function_named(subject: Subject, reference: str) -> tuple[Module, Function] | None:
-    """Return the function that a `module:function` stands for, if it is defined in that file."""
+    """Return the function that `module:function` names, if that file defines it."""
     module, _, name = reference.partition(":")
     found = code_of(subject).modules.get(module_file(subject, module) or "")
     return (found, found.functions[name]) if found and name in found.functions else None
 
 
 def missing_function(subject: Subject, reference: str, *, mounted: bool = False) -> Missing | None:
-    """Say why a `module:function` cannot be found in the code; None if it can.
+    """Return why `module:function` cannot be found in the code; None if it can.
 
     Runs know a module by its path in the package; what a server mounts may be named from the
-    workspace on. A file that is no Python is reported by itself, so its functions do not count as
+    workspace on. A file that does not parse is reported by itself, so its functions do not count as
     missing.
     """
     module, _, name = reference.partition(":")
@@ -113,7 +113,7 @@ def missing_function(subject: Subject, reference: str, *, mounted: bool = False)
     if path is None or not (mounted or path == f"{module.replace('.', '/')}.py"):
         own = path.removesuffix(".py").replace("/", ".") if path else None
         near = own or nearest(module, module_names(subject))
-        hint = f"did you mean {near}:{name}?" if near else f"add the file {_wanted(module)}"
+        hint = f"did you mean {near}:{name}?" if near else f"add the file {_module_path(module)}"
         return Missing(f"no file of the package is the module {module}", (hint,))
     found = code_of(subject).modules.get(path)
     if found is None or found.defines(name):
@@ -129,17 +129,17 @@ def module_names(subject: Subject) -> Iterator[str]:
             yield path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
-def _wanted(module: str) -> str:
+def _module_path(module: str) -> str:
     parts = module.split(".")
     return "/".join(parts[2:] if parts[0] == "workflows" and len(parts) > 2 else parts) + ".py"
 
 
 def asked_of(subject: Subject, path: str, name: str) -> frozenset[str | None]:
-    """Return the tools that a function shows to a person, itself or through what it uses.
+    """Return the UI tools that a function shows, itself or through the code it uses.
 
-    None is among them where it does not show which.
+    They include None if the code does not show which tool it is.
     """
-    used = reached(subject, path, name)
+    used = reachable(subject, path, name)
     if not used:
         return frozenset({None})
     found = frozenset(tool for definition in used for tool, *_ in definition.asked)
@@ -147,15 +147,15 @@ def asked_of(subject: Subject, path: str, name: str) -> frozenset[str | None]:
     return found | {name} if by_signal else found
 
 
-def reached(subject: Subject, path: str, name: str) -> tuple[Definition, ...]:
-    """Return a top-level definition and all those of the package that it uses, directly or not."""
+def reachable(subject: Subject, path: str, name: str) -> tuple[Definition, ...]:
+    """Return a top-level definition and all definitions that it uses, directly or indirectly."""
     code = code_of(subject)
     if (path, name) not in code.followed:
-        code.followed[path, name] = tuple(_reached(code.modules, path, name))
+        code.followed[path, name] = tuple(_reachable(code.modules, path, name))
     return code.followed[path, name]
 
 
-def _reached(modules: Mapping[str, Module], path: str, name: str) -> Iterator[Definition]:
+def _reachable(modules: Mapping[str, Module], path: str, name: str) -> Iterator[Definition]:
     waiting, seen = [(path, name)], {(path, name)}
     while waiting:
         path, name = waiting.pop()
@@ -165,12 +165,12 @@ def _reached(modules: Mapping[str, Module], path: str, name: str) -> Iterator[De
         found = module.definitions.get(name)
         if found:
             yield found
-        used = set(_used(modules, module, found)) if found else set[tuple[str, str]]()
+        used = set(_used_names(modules, module, found)) if found else set[tuple[str, str]]()
         waiting.extend(sorted(used - seen))
         seen |= used
 
 
-def _used(
+def _used_names(
     modules: Mapping[str, Module], module: Module, found: Definition
 ) -> Iterator[tuple[str, str]]:
     """Yield what a definition names, by file and name, and what it imports."""

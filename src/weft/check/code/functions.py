@@ -18,7 +18,7 @@ _WORDS: Final = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where something stands in a file, as the syntax tree counts: lines from 1, bytes from 0."""
+    """A position in a file, as in the syntax tree: lines from 1, bytes from 0."""
 
     line: int
     offset: int
@@ -28,7 +28,7 @@ class Spot:
 class Parameter:
     """One parameter of a function.
 
-    `required` means that a caller must give it, `injected` that the run does: no model is asked.
+    `required` means that a caller must pass it, `injected` that the run passes it, not the model.
     `hint_names` are the names that its type hint is made of, texts in quotes left aside.
     """
 
@@ -55,10 +55,14 @@ class Function:
 
 
 def not_given(function: Function, given: Container[str]) -> list[Parameter]:
-    """Return what a function requires and is not given by name; a decorator may change that."""
+    """Return the required parameters that are not passed; none if there is a decorator."""
     if function.decorated:
         return []
-    return [it for it in function.parameters if it.required and not (it.named and it.name in given)]
+    return [
+        parameter
+        for parameter in function.parameters
+        if parameter.required and not (parameter.named and parameter.name in given)
+    ]
 
 
 def function_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Function:
@@ -86,12 +90,12 @@ def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
 
 
 def is_context_type(hint: ast.expr) -> bool:
-    """Tell whether a type hint names the context of a run, alone or among others."""
+    """Return whether a type hint names the context of a run, alone or among others."""
     return _TYPE_NAME in _WORDS.findall(ast.unparse(hint))
 
 
 def _injected_by_name(node: ast.arg) -> bool:
-    """Tell whether a run fills a parameter with the context because of what it is called."""
+    """Return whether a run passes the context to a parameter because of its name."""
     return node.arg == PLAIN_NAME or (node.arg == _SHORT_NAME and node.annotation is None)
 
 
@@ -101,11 +105,11 @@ def _parameter(
     hint, spot = node.annotation, Spot(node.lineno, node.col_offset)
     injected = _injected_by_name(node) or (hint is not None and is_context_type(hint))
     inside = ast.walk(hint) if hint else ()
-    names = frozenset(it.id for it in inside if isinstance(it, ast.Name))
+    names = frozenset(name_node.id for name_node in inside if isinstance(name_node, ast.Name))
     return Parameter(node.arg, kind, hint is not None, required, injected, spot, names, named)
 
 
-#: Names under which code has the context, whatever its type hints say.
+#: Names of the context in code; type hints do not change that.
 CONTEXT_NAMES: Final = frozenset({"context_variables", "context", "ctx"})
 
 #: The kinds of nodes that may set a variable.
@@ -113,7 +117,7 @@ WRITING: Final = (ast.Call, ast.Assign, ast.AugAssign)
 WritingNode: TypeAlias = ast.Call | ast.Assign | ast.AugAssign
 
 _SETTERS: Final = frozenset({"set", "setdefault"})
-#: What leaves a variable without a value.
+#: The methods that remove the value of a variable.
 _REMOVERS: Final = frozenset({"remove", "pop", "clear"})
 _SET_FUNCTION: Final = "set_context_variable"
 
@@ -128,7 +132,7 @@ _GETTERS: Final = frozenset(
 class Write:
     """Code that sets a variable.
 
-    `variable` is None when the name is worked out at run time; `value` counts only if `constant`.
+    `variable` is None when the name is computed at run time; `value` counts only if `constant`.
     """
 
     variable: str | None
@@ -137,12 +141,12 @@ class Write:
 
 
 def writes_in(node: WritingNode, names: Container[str] = CONTEXT_NAMES) -> Iterator[Write]:
-    """Yield the variables that this one node sets, its inner nodes left aside.
+    """Yield the variables that this node itself sets, without those of its inner nodes.
 
-    `names` are those under which code has the context there.
+    `names` are the names of the context at that place.
     """
     match node:
-        case ast.Call(func=function) if called(function) == _SET_FUNCTION:
+        case ast.Call(func=function) if called_name(function) == _SET_FUNCTION:
             yield _write(_argument(node, 1, "key"), _argument(node, 2, "value"))
         case ast.Call(func=ast.Attribute(value=receiver, attr=method)):
             yield from _call(node, method, known=is_context(receiver, names))
@@ -161,7 +165,7 @@ def _call(call: ast.Call, method: str, *, known: bool) -> Iterator[Write]:
         if known or (_text(name) is not None and len(call.args) > 1):
             yield _write(name, _argument(call, 1, "value"))
     elif known and method in _REMOVERS:
-        # What is not there may stay so: the value is as good as unknown.
+        # The variable may also stay without a value, so the value counts as unknown.
         yield Write(_text(name))
     elif known and method == "update":
         match call.args:
@@ -209,10 +213,10 @@ def read_in(node: ast.AST) -> tuple[str, str] | None:
 
 
 def written_through(node: WritingNode) -> str:
-    """Return the name of the object by which a node surely sets something, if that has one."""
+    """Return the name of the object through which a node certainly sets a variable, or ""."""
     match node:
         case ast.Call(func=ast.Attribute(attr="pop")):
-            return ""  # it may leave the variable be
+            return ""  # it may leave the variable unchanged
         case (
             ast.Call(func=ast.Attribute(value=ast.Name(id=name)))
             | ast.Call(func=ast.Name(), args=[ast.Name(id=name), *_])
@@ -223,8 +227,8 @@ def written_through(node: WritingNode) -> str:
             return ""
 
 
-def called(function: ast.expr) -> str:
-    """Return the last name of what is called, or "" if it has none."""
+def called_name(function: ast.expr) -> str:
+    """Return the last name of the called expression: `set` of `context.set`; "" if none."""
     match function:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
@@ -235,4 +239,4 @@ def called(function: ast.expr) -> str:
 def is_context(receiver: ast.expr, names: Container[str]) -> bool:
     while isinstance(receiver, ast.Attribute) and receiver.attr == "data":
         receiver = receiver.value
-    return called(receiver) in names
+    return called_name(receiver) in names

@@ -1,10 +1,11 @@
-"""One Python file of a package, known by its syntax tree alone: it is never imported."""
+"""One Python file of a package, read by its syntax tree. It is never imported."""
 
 import ast
 import re
 import warnings
 from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Final, TypeAlias
 
 from weft.check.code.functions import (
@@ -13,7 +14,7 @@ from weft.check.code.functions import (
     Function,
     Spot,
     Write,
-    called,
+    called_name,
     function_of,
     is_context_type,
     read_in,
@@ -22,12 +23,16 @@ from weft.check.code.functions import (
 )
 from weft.findings import Place
 
+#: Several threads check packages. Python keeps the depth of trees and its warnings for all threads
+#: together: without it, one of them fails with a SystemError now and then.
+_PARSING: Final = Lock()
+
 #: The function by which code asks a person, and the signal that asks in a tool's own name.
 UI_CALL: Final = "use_ui_tool"
 OWN_SIGNAL: Final = "Ask"
 
-#: A tool that is shown to a person, or None for one that is worked out; where that stands, and by
-#: which name the function is called or found.
+#: A UI tool that code shows (None if its name is computed), the position of the call, and the name
+#: by which the function is called or found.
 Question: TypeAlias = tuple[str | None, Spot, str]
 #: A file of the package and a name in it, or "" for the file as a whole.
 Origin: TypeAlias = tuple[str, str]
@@ -44,7 +49,7 @@ _COMPOUND: Final = (
 class PlacedWrite:
     """Code that sets a variable, and where.
 
-    `through` names the object by which it surely does, or is "" if that cannot be told.
+    `through` names the object by which it surely does, or is "" if that is unknown.
     """
 
     write: Write
@@ -54,7 +59,7 @@ class PlacedWrite:
 
 @dataclass(frozen=True, slots=True)
 class PlacedRead:
-    """Code that reads a variable by name: where, and the object it reads through."""
+    """Code that reads a variable by name: its position, and the object it reads through."""
 
     variable: str
     spot: Spot
@@ -63,7 +68,7 @@ class PlacedRead:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What stands behind a name at the top level of a file.
+    """What a name at the top level of a file is bound to.
 
     `origin` is set for an import from another file of the package. `asked` are the UI tools that it
     shows to a person; `inner` is what it imports inside from other files of the package.
@@ -86,7 +91,7 @@ class Definition:
 
 @dataclass
 class Module:
-    """What one file defines and uses; "*" stands for all that it imports from another."""
+    """The definitions and uses of one file; "*" means all names of another file."""
 
     path: str
     #: Empty where bytes and characters are the same.
@@ -100,7 +105,7 @@ class Module:
         return not self.definitions.keys().isdisjoint((name, "*", "__getattr__"))
 
     def place(self, spot: Spot) -> Place:
-        """Say where something stands, in characters from 1."""
+        """Return the place of a position, counted in characters from 1."""
         if not self.lines:
             return Place(self.path, spot.line, spot.offset + 1)
         before = self.lines[spot.line - 1].encode()[: spot.offset]
@@ -110,8 +115,8 @@ class Module:
 def read_module(path: str, text: str, files: Collection[str]) -> Module | SyntaxError:
     """Read one Python file; `files` are all code files of the package, for its imports."""
     try:
-        with warnings.catch_warnings():
-            # What Python warns of while it parses is the author's affair, not the reader's.
+        with _PARSING, warnings.catch_warnings():
+            # Python's warnings about the author's code are not shown by the checker.
             warnings.simplefilter("ignore")
             tree = ast.parse(text, filename=path)
             _compile(tree, path)
@@ -134,9 +139,9 @@ def _compile(tree: ast.Module, path: str) -> None:
 
 
 def _read(module: Module, statement: ast.stmt, files: Collection[str]) -> None:
-    """Read a top-level statement; what it binds shares all that stands in it."""
+    """Read a top-level statement; every name it binds shares its content."""
     nodes = list(ast.walk(statement))
-    imports = [it for it in nodes if isinstance(it, ast.Import | ast.ImportFrom)]
+    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
     taken = [origin for node in imports for _, origin in _imported(module.path, node, files)]
     origins = frozenset(origin for origin in taken if origin)
     module.imports.update(file for file, _ in origins)
@@ -144,8 +149,8 @@ def _read(module: Module, statement: ast.stmt, files: Collection[str]) -> None:
     inside = Definition(
         module.path,
         frozenset(_mentions(nodes)),
-        tuple(_written(nodes)),
-        frozenset(_asked(nodes)),
+        tuple(_writes(nodes)),
+        frozenset(_questions(nodes)),
         frozenset() if outer else origins,
         tuple(_reads(nodes)),
         tuple(_unawaited(nodes)),
@@ -163,9 +168,9 @@ def _mentions(nodes: Sequence[ast.AST]) -> Iterator[str]:
                 continue
 
 
-def _asked(nodes: Sequence[ast.AST]) -> Iterator[Question]:
+def _questions(nodes: Sequence[ast.AST]) -> Iterator[Question]:
     for node in nodes:
-        if isinstance(node, ast.Call) and called(node.func) == UI_CALL:
+        if isinstance(node, ast.Call) and called_name(node.func) == UI_CALL:
             given = (keyword.value for keyword in node.keywords if keyword.arg == "tool_id")
             match node.args[0] if node.args else next(given, None):
                 case ast.Constant(value=str(name)) as named:
@@ -179,7 +184,7 @@ def _root(call: ast.Call) -> str:
     root = call.func
     while isinstance(root, ast.Attribute):
         root = root.value
-    return called(root)
+    return called_name(root)
 
 
 def _unawaited(nodes: Sequence[ast.AST]) -> Iterator[Question]:
@@ -188,12 +193,12 @@ def _unawaited(nodes: Sequence[ast.AST]) -> Iterator[Question]:
     for node in nodes:
         used = isinstance(node, ast.Expr | ast.Subscript | ast.Attribute) or id(node) in returned
         value = getattr(node, "value", None) if used else None
-        if isinstance(value, ast.Call) and called(value.func) == UI_CALL:
+        if isinstance(value, ast.Call) and called_name(value.func) == UI_CALL:
             yield None, Spot(value.lineno, value.col_offset), _root(value)
 
 
 def _async_returns(function: ast.AST) -> Iterator[ast.Return]:
-    """Yield the return statements of an async function; a plain one may return what it asks."""
+    """Yield the return statements of an async function; a plain one may return a coroutine."""
     waiting: list[ast.AST] = []
     if isinstance(function, ast.AsyncFunctionDef):
         waiting += function.body
@@ -203,7 +208,7 @@ def _async_returns(function: ast.AST) -> Iterator[ast.Return]:
             yield node
         elif not isinstance(node, (*_DEF, ast.ClassDef)):
             inner = ast.iter_child_nodes(node)
-            waiting += [it for it in inner if isinstance(it, (ast.stmt, *_COMPOUND))]
+            waiting += [node for node in inner if isinstance(node, (ast.stmt, *_COMPOUND))]
 
 
 def _reads(nodes: Sequence[ast.AST]) -> Iterator[PlacedRead]:
@@ -213,12 +218,12 @@ def _reads(nodes: Sequence[ast.AST]) -> Iterator[PlacedRead]:
             yield PlacedRead(variable, Spot(node.lineno, node.col_offset), through)
 
 
-def _written(nodes: Sequence[ast.AST]) -> Iterator[PlacedWrite]:
-    """Yield what code sets, in the order it stands there."""
-    hints = ((it.arg, it.annotation) for it in nodes if isinstance(it, ast.arg))
+def _writes(nodes: Sequence[ast.AST]) -> Iterator[PlacedWrite]:
+    """Yield the variables that code sets, in the order of the code."""
+    hints = ((node.arg, node.annotation) for node in nodes if isinstance(node, ast.arg))
     names = CONTEXT_NAMES.union(name for name, hint in hints if hint and is_context_type(hint))
-    writing = [it for it in nodes if isinstance(it, WRITING)]
-    for node in sorted(writing, key=lambda it: (it.lineno, it.col_offset)):
+    writing = [node for node in nodes if isinstance(node, WRITING)]
+    for node in sorted(writing, key=lambda node: (node.lineno, node.col_offset)):
         for write in writes_in(node, names):
             yield PlacedWrite(write, Spot(node.lineno, node.col_offset), written_through(node))
 
@@ -242,7 +247,7 @@ def _bound(
         else:
             for node in ast.walk(part):
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                    # How the function is called whose name this was does not matter any more.
+                    # The name is bound again: the earlier signature no longer counts.
                     module.functions.pop(node.id, None)
                     yield node.id, None
 
@@ -266,7 +271,7 @@ def _imported(
 
 
 def _meant(path: str, parts: list[str], level: int, files: Container[str]) -> str | None:
-    """Return the file that an import in a file means; absolute ones may start in its folder."""
+    """Return the file that an import refers to; absolute imports may start in its own folder."""
     folder = path.split("/")[:-1]
     if level > len(folder) + 1:
         return None
@@ -277,6 +282,6 @@ def _meant(path: str, parts: list[str], level: int, files: Container[str]) -> st
 
 
 def file_of(parts: Sequence[str], files: Container[str]) -> str | None:
-    """Return the file that a dotted module name, given by its parts, stands for."""
+    """Return the file of a dotted module name, given by its parts."""
     stem = "/".join(parts)
     return next((path for path in (f"{stem}.py", f"{stem}/__init__.py") if path in files), None)

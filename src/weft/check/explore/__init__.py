@@ -1,8 +1,8 @@
-"""Exploring every way a conversation can go, with the routing of the engine itself.
+"""Exploring every possible run of a conversation, with the engine's own routing functions.
 
-What triggers declare can happen. What tool code names in a `set` may happen: it counts as a way
-out and never causes an error, at most a warning. A condition on something unknown may be true or
-false. Beyond the limit of states the exploration says so.
+Declared triggers can fire. A `set` in tool code may happen: it counts as a way out, but causes at
+most a warning, never an error. A condition on something unknown may be true or
+false. Above the limit of states the exploration reports that it is not complete.
 """
 
 from weft.check.explore.exploration import STATE_LIMIT, EndlessRun, Exploration, UnusedRule, explore

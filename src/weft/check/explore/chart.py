@@ -1,7 +1,7 @@
 """The chart of a conversation: its points, and the edges along which a run moves between them.
 
-A node is what people call a state of a run: a point together with one combination of values. So an
-edge is described by the set of combinations it is open to and the changes it makes to them.
+A node is one state of a run: a point together with one combination of values. An edge has the set
+of combinations that can take it, and the changes it makes to them.
 """
 
 from collections.abc import Callable
@@ -12,30 +12,30 @@ from typing import Final, Literal, TypeAlias
 from weft.check.explore.ground import Change, Ground, backward, forward
 from weft.engine.conversation.routing import Routing
 
-#: enter: the agent is about to speak; arrive: its turn has begun; speak: it is at work; work: it
-#: has called tools; said: it has given its reply, and the call that is made with it is over;
-#: decide: its turn is closed; wait: the user is waited for, and the agent answers next. At arrive
-#: and work the rules before its replies are asked again: only agents with such come by them.
+#: enter: before the turn; arrive: the turn has begun; speak: the agent works; work: it has called
+#: tools; said: it has replied, and the automatic tool has returned; decide: the turn has ended;
+#: wait: the run waits for the user, and the agent answers next. At arrive and work the rules with
+#: the scope pre are evaluated again; only agents with such rules have these points.
 PointKind: TypeAlias = Literal[
     "start", "enter", "arrive", "speak", "work", "said", "decide", "wait", "end"
 ]
 
-#: For each point, by its number, a set of combinations: together a set of nodes.
+#: A set of nodes: for each point, by its number, a set of combinations.
 Nodes: TypeAlias = list[int]
 
 #: A guard that every combination passes.
 ALWAYS: Final = -1
-#: Following an edge, or making a change, is a step for a small set; so many more are one more.
+#: Following an edge or making a change takes one step, and one more for each of this many bits.
 _BITS_OF_A_STEP: Final = 1 << 14
 
 
 class TooMuchWorkError(Exception):
-    """An exploration has taken all the steps it may."""
+    """The exploration has used up its steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where a run can be."""
+    """A moment of a run: a kind of point of one agent."""
 
     kind: PointKind
     agent: str = ""
@@ -47,7 +47,7 @@ END: Final = Point("end")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What happens on the way along an edge, for which combinations, and why that is not sure."""
+    """The changes along an edge, for which combinations, and why they are not certain."""
 
     guard: int = ALWAYS
     changes: tuple[Change, ...] = ()
@@ -60,9 +60,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
-    """One way from a point to another.
+    """An edge from one point to another.
 
-    `why` says why it is not certain that a run can go this way; it is empty where only declared
+    `why` is the reason why a run may be unable to take it; it is empty where only declared
     triggers and known values decide. A `limit` leads where no rule does: an agent may give so many
     replies in a row and no more. `rule` is the index of the handoff that leads along it, if any.
     """
@@ -86,10 +86,10 @@ class Edge:
 
 @dataclass
 class Chart:
-    """All points, the start first, all edges, and the combinations that a run begins with.
+    """All points, the start first, all edges, and the combinations at the start of a run.
 
-    `steps` is how much work may still be done to explore it. It is counted, not timed, so that the
-    answer is the same on every machine.
+    `steps` is the work that is left for exploring it. It is counted, not timed, so that the
+    result is the same on every machine.
     """
 
     ground: Ground
@@ -120,7 +120,7 @@ class Chart:
         return [full if point.kind in kinds else 0 for point in self.points]
 
     def spend(self, edges: tuple[Edge, ...]) -> None:
-        """Take the steps for following edges: one for each, and one for each change it makes."""
+        """Count the steps for following edges: one per edge and one per change."""
         each = 1 + self.ground.space.full.bit_length() // _BITS_OF_A_STEP
         self.steps -= each * sum(1 + len(edge.changes) for edge in edges)
         if self.steps < 0:

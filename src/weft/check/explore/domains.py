@@ -1,4 +1,4 @@
-"""The values each variable can have in a run, as far as the handoffs can tell."""
+"""The values that each variable can have in a run, as far as handoffs distinguish them."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,9 +29,9 @@ MOST_CONSTANTS: Final = 64
 
 @dataclass
 class Questions:
-    """What conditions ask about one variable.
+    """How conditions use one variable.
 
-    `ordered` tells of `<` and the like, `opaque` of what no few values can stand in for.
+    `ordered`: it is compared by `<` and the like; `opaque`: sample values cannot represent it.
     """
 
     constants: list[Constant] = field(default_factory=list[Constant])
@@ -45,7 +45,7 @@ def questions_in(conditions: Iterable[Condition]) -> dict[str, Questions]:
     while waiting:
         match waiting.pop():
             case Name(name):
-                # Alone, a variable asks whether it is empty or zero.
+                # A variable alone is true unless it is empty or zero.
                 found.setdefault(name, Questions()).constants.extend(("", 0))
             case And(operands) | Or(operands):
                 waiting.extend(operands)
@@ -72,9 +72,9 @@ def _note(comparison: Compare, found: dict[str, Questions]) -> None:
 
 
 def samples(type_: TypeExpr, questions: Questions) -> tuple[Json, ...] | None:
-    """Return values of the type of which one answers every question like any other value would.
+    """Return sample values of the type: every other value gives the same answers as one of them.
 
-    None means that there are too many, or no telling.
+    None means that there are too many, or that the values are unknown.
     """
     listed = finite_values(type_)
     if listed is not None:
@@ -108,7 +108,7 @@ def _texts(constants: Sequence[Constant]) -> tuple[Json, ...]:
 
 
 def _numbers(constants: Iterable[Constant], *, whole: bool) -> tuple[Json, ...] | None:
-    """Take numbers from every stretch that the constants cut the line into."""
+    """Return the constants and a number from every interval between them."""
     numbers = (c for c in constants if isinstance(c, int | float) and not isinstance(c, bool))
     cuts = sorted(set(numbers))
     if not cuts:
@@ -117,13 +117,13 @@ def _numbers(constants: Iterable[Constant], *, whole: bool) -> tuple[Json, ...] 
         return tuple(sorted({math.floor(cut) + n for cut in cuts for n in (-1, 0, 1)}))
     between = ((low + high) / 2 for low, high in pairwise(cuts))
     found = sorted({cuts[0] - 1, *cuts, *between, cuts[-1] + 1})
-    # Between two numbers a computer cannot tell apart there may be others it cannot write.
+    # Between two adjacent floats there is no other float to try.
     return tuple(found) if len(found) == 2 * len(cuts) + 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The values of one variable; everything else is given as indexes into them.
+    """The values of one variable; the other fields hold indexes of values.
 
     `numbers` finds a value by its written form. `initial` are those it begins with, `free` those
     that a happening without a fixed value can set, and `allowed` the changes that are not refused,
@@ -137,10 +137,10 @@ class Domain:
     allowed: frozenset[tuple[int, int]] | None = None
 
     def outcomes(self, settings: Sequence[Setting]) -> tuple[tuple[int, ...], ...]:
-        """Return for each value what it may become when the settings take place at once.
+        """Return for each value the possible new values when the settings happen at once.
 
-        As in a run, each of them is held against the value from before, and a value that is
-        refused is passed over; of the others, the last one counts.
+        As in a run, each setting is checked against the old value, and refused ones are skipped;
+        of the others, the last one counts.
         """
         ranked: dict[int, list[Setting]] = {}
         for one in settings:
@@ -154,12 +154,12 @@ class Domain:
         return tuple(outcomes)
 
     def _after(self, old: int, before: set[int], rivals: Sequence[Setting]) -> set[int]:
-        """Return what may hold after one of several settings, given what may hold before it."""
+        """Return the possible values after one of several settings, given those before it."""
         targets = [self._targets(old, one) for one in rivals]
         wanted = {new for found in targets for new in found}
         allowed = self.allowed
         news = {new for new in wanted if new == old or allowed is None or (old, new) in allowed}
-        silent = len(news) < len(wanted) or not all(targets) or any(it.keeps for it in rivals)
+        silent = len(news) < len(wanted) or not all(targets) or any(rival.keeps for rival in rivals)
         return news | before if silent else news
 
     def _targets(self, old: int, setting: Setting) -> tuple[int, ...]:
@@ -175,30 +175,33 @@ class Domain:
 def domain_of(
     name: str, variable: Variable, happenings: Iterable[Happening], asked: Questions
 ) -> Domain | str:
-    """Return the values a variable can have, or say in words why they cannot be listed."""
+    """Return the values of a variable, or a text that says why they cannot be listed."""
     source = variable.source
     if variable.secret:
         return "it is secret"
     if isinstance(source, ComputedSource):
         return "a function computes it"
-    wanted = [it for one in happenings for it in one.settings if it.variable == name]
-    loose = [it for it in wanted if it.value is UNKNOWN]
+    wanted = [setting for one in happenings for setting in one.settings if setting.variable == name]
+    loose = [setting for setting in wanted if setting.value is UNKNOWN]
     transitions = source.transitions if isinstance(source, DerivedSource) else ()
     begin, anything = _begin(source)
     free: tuple[Json, ...] | None = ()
     if anything or loose:
-        # With transitions, nothing is set but what they lead to.
-        free = tuple(it.to for it in transitions) or samples(variable.type, asked)
+        # With transitions, only their targets can be set.
+        free = tuple(transition.to for transition in transitions) or samples(variable.type, asked)
     if free is None:
         return f"its type {print_type(variable.type)} has too many values"
     begin = (*free, *begin) if anything else begin
-    # Code takes the value away from a variable of any type, where no transitions forbid it.
-    if not transitions and any(it.rank == LAST for it in loose):
+    # Code can remove the value of a variable, unless transitions forbid it.
+    if not transitions and any(setting.rank == LAST for setting in loose):
         free = (*free, None)
-    fixed = (it.value for it in wanted if it.value is not UNKNOWN)
+    fixed = (setting.value for setting in wanted if setting.value is not UNKNOWN)
     keys = {key_of(value): value for value in (*begin, *free, *fixed)}
     index = {key: number for number, key in enumerate(keys)}
-    pairs = ((index.get(key_of(it.from_)), index.get(key_of(it.to))) for it in transitions)
+    pairs = (
+        (index.get(key_of(transition.from_)), index.get(key_of(transition.to)))
+        for transition in transitions
+    )
     known = ((old, new) for old, new in pairs if old is not None and new is not None)
     return Domain(
         values=tuple(keys.values()),
@@ -210,15 +213,15 @@ def domain_of(
 
 
 def _begin(source: Source) -> tuple[tuple[Json, ...], bool]:
-    """Return what a variable begins with, and whether that may be any other value as well."""
+    """Return the initial values of a variable, and whether it may start with any other value."""
     match source:
         case StaticSource(value=value) | DerivedSource(default=value):
             return (value,), False
         case EnvironmentSource(required=False, default=value):
-            # In production nothing is read from the environment, not even the default holds.
+            # In production the environment is not read, and the default is not used.
             return (value, None), True
         case EnvironmentSource() | ComputedSource():
             return (None,), True
         case _:
-            # The default stands in when nothing is found outside the run.
+            # The default is used when the source has no value.
             return (source.default,), True

@@ -1,9 +1,9 @@
 """Drawing the chart of a workflow: turns, handoffs, and what may happen in between.
 
-A turn goes: rules before the reply, what its beginning sets, the turn itself, in which anything may
-happen any number of times, the reply with the call it makes, what its end sets, rules after the
-reply, what the handoff sets. After calls of tools, also automatic ones, the rules before the reply
-are asked again.
+The parts of a turn: rules before the reply, settings at its beginning, the turn itself, in which
+anything may happen any number of times, the reply with its automatic call, settings at its end,
+rules after the reply, settings at the handoff. After tool calls, also automatic ones, the rules
+before the reply are evaluated again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ from weft.engine.conversation.routing import (
 )
 from weft.spec.orchestrator import Orchestrator
 
-#: What happens in the turn of a member beside the calls of tools.
+#: What happens in the turn of a member besides tool calls.
 _OF_MEMBERS: Final[tuple[Moment, ...]] = ("begin", "aside", "say", "auto", "close")
 _SIDE_BY_SIDE: Final = "members of a group work side by side, in any order"
 
@@ -40,9 +40,9 @@ _NOTHING: Final = Step()
 
 
 def draw(subject: Subject, ground: Ground, steps: int, *, chosen: bool = True) -> Chart:
-    """Draw the chart of a workflow, to be explored in so many steps of work.
+    """Draw the chart of a workflow; `steps` limits the work of exploring it.
 
-    `chosen` tells whether models may choose who is next where they have tools for that.
+    `chosen`: models may choose the next agent where they have handoff tools.
     """
     routing = link_routing(subject.spec)
     automatic = frozenset(agent for agent, _ in automatic_calls(subject))
@@ -50,7 +50,7 @@ def draw(subject: Subject, ground: Ground, steps: int, *, chosen: bool = True) -
     _start(sheet, subject.spec.orchestrator)
     for name, agent in subject.agents.items():
         _turn(sheet, routing, name, handoff_tools(subject.spec, agent) if chosen else {})
-    for group in {it.name: it for it in routing.groups.values()}.values():
+    for group in {group.name: group for group in routing.groups.values()}.values():
         _group(sheet, group)
     _draw_limits(sheet, routing, subject.spec.orchestrator)
     initial = {name: domain.initial for name, domain in ground.domains.items()}
@@ -66,7 +66,7 @@ def draw(subject: Subject, ground: Ground, steps: int, *, chosen: bool = True) -
 
 @dataclass
 class _Sheet:
-    """A chart while it is being drawn: its points, the edges so far, and how to draw more."""
+    """A chart while it is drawn: its points, its edges so far, and methods to add more."""
 
     ground: Ground
     agents: Sequence[str]
@@ -78,33 +78,35 @@ class _Sheet:
 
     def __post_init__(self) -> None:
         kinds = ("enter", "arrive", "speak", "work", "said", "decide", "wait")
-        several = dict.fromkeys(it.name for it in self.groups.values())
+        several = dict.fromkeys(group.name for group in self.groups.values())
         turns = (Point(kind, name) for name in (*self.agents, *several) for kind in kinds)
         self.points = (START, END, *turns)
         self._numbers = {point: number for number, point in enumerate(self.points)}
-        # What sets nothing that is followed is left out, unless it comes in place of other words.
+        # A happening that sets no followed variable is dropped, unless it is a message.
         self._happenings: dict[tuple[Moment, str | None], list[tuple[int, Happening]]] = {}
-        for place, it in enumerate(self.ground.happenings):
-            sets = any(setting.variable in self.ground.domains for setting in it.settings)
-            if sets or it.when.moment in ("say", "hear"):
-                when = (it.when.moment, it.when.agent)
-                self._happenings.setdefault(when, []).append((place, it))
+        for place, happening in enumerate(self.ground.happenings):
+            sets = any(setting.variable in self.ground.domains for setting in happening.settings)
+            if sets or happening.when.moment in ("say", "hear"):
+                when = (happening.when.moment, happening.when.agent)
+                self._happenings.setdefault(when, []).append((place, happening))
         self._changes: dict[tuple[str, tuple[tuple[int, ...], ...]], Change] = {}
 
     def number(self, kind: PointKind, agent: str = "") -> int:
         return self._numbers[Point(kind, agent)]
 
     def enter(self, name: str) -> int:
-        """Return where a turn of an agent or a group begins."""
+        """Return the first point of a turn of an agent or group."""
         group = self.groups.get(name)
         return self.number("enter", group.name if group else name)
 
     def at(self, moment: Moment, agent: str = "", target: str | None = None) -> list[Happening]:
         """Return the happenings of a moment, in the order in which they were found."""
         whose = (None, agent)
-        found = [it for one in whose for it in self._happenings.get((moment, one), ())]
+        found = [
+            happening for one in whose for happening in self._happenings.get((moment, one), ())
+        ]
         found.sort(key=itemgetter(0))
-        return [it for _, it in found if it.when.target in (None, target)]
+        return [happening for _, happening in found if happening.when.target in (None, target)]
 
     def together(self, happenings: Iterable[Happening]) -> Step:
         found = list(happenings)
@@ -113,10 +115,12 @@ class _Sheet:
             if setting.variable in self.ground.domains:
                 settings.setdefault(setting.variable, []).append(setting)
         changes = tuple(self._change(name, them) for name, them in settings.items())
-        return Step(changes=changes, why=next((it.why for it in found if it.why), ""))
+        return Step(
+            changes=changes, why=next((happening.why for happening in found if happening.why), "")
+        )
 
     def _change(self, name: str, settings: Sequence[Setting]) -> Change:
-        """Turn settings of one variable into a change; equal ones are worked out once."""
+        """Convert settings of one variable to a change; equal ones are computed once."""
         outcomes = self.ground.domains[name].outcomes(settings)
         if (name, outcomes) not in self._changes:
             self._changes[name, outcomes] = change(self.ground.space.axes[name], outcomes)
@@ -126,15 +130,17 @@ class _Sheet:
         return [self.together([happening]) for happening in happenings]
 
     def sequence(self, happenings: Sequence[Happening]) -> Step:
-        """Return what happens without fail, stage after stage."""
+        """Return the steps that always happen, in the order of their stages."""
         step = Step()
-        for stage in sorted({it.stage for it in happenings}):
-            step = step.then(self.together(it for it in happenings if it.stage == stage))
+        for stage in sorted({happening.stage for happening in happenings}):
+            step = step.then(
+                self.together(happening for happening in happenings if happening.stage == stage)
+            )
         return step
 
     def draw(self, source: int, target: int, steps: Iterable[Step]) -> None:
-        for it in dict.fromkeys(steps):
-            self.edges.append(Edge(source, target, it.guard, it.changes, it.why))
+        for step in dict.fromkeys(steps):
+            self.edges.append(Edge(source, target, step.guard, step.changes, step.why))
 
 
 def _start(sheet: _Sheet, orchestrator: Orchestrator) -> None:
@@ -142,7 +148,7 @@ def _start(sheet: _Sheet, orchestrator: Orchestrator) -> None:
     kind = "wait" if startup_mode(orchestrator) == "UserDriven" else "enter"
     start, initial = sheet.number("start"), orchestrator.initial_agent
     first = sheet.enter(initial) if kind == "enter" else sheet.number(kind, initial)
-    # What may happen at any time may have happened before anything else, so nothing is certain.
+    # What may happen at any time may have happened at the start, so nothing is certain.
     begun = sheet.sequence(sheet.at("start")).then(sheet.together(sheet.at("any")))
     sheet.draw(start, first, [begun])
     if kind == "enter":
@@ -152,7 +158,7 @@ def _start(sheet: _Sheet, orchestrator: Orchestrator) -> None:
 
 
 def _turn(sheet: _Sheet, routing: Routing, agent: str, targets: Mapping[str, str]) -> None:
-    """Draw a turn of an agent, with all that may follow it."""
+    """Draw a turn of an agent, and the handoffs after it."""
     enter, speak = sheet.number("enter", agent), sheet.number("speak", agent)
     again = agent in routing.pre
     arrive = sheet.number("arrive", agent) if again else speak
@@ -185,69 +191,69 @@ def _turn(sheet: _Sheet, routing: Routing, agent: str, targets: Mapping[str, str
 
 
 def _routes_known(routing: Routing, agent: str, test: Test) -> Iterator[Route]:
-    """Yield the routes in the middle of a turn: what a model judges was judged before it."""
+    """Yield the routes during a turn; conditions judged by a model keep their earlier answer."""
     return routes_before(routing, agent, lambda rule: False if rule.judged else test(rule))
 
 
 def _ask(sheet: _Sheet, walk: Walk, agent: str, onward: Edge, changes: tuple[Step, Step]) -> None:
-    """Draw what rules before a reply decide: who is next, or that the agent goes on.
+    """Draw the decisions of rules before a reply: the next agent, or that the agent continues.
 
-    `changes` are what is set on the way to somebody else, and on the way on.
+    `changes` are the changes before a handoff, and those before the agent continues.
     """
     leaving, going = changes
     for case in _cases(sheet, walk):
         open_to, why = _decide(sheet, onward.source, agent, case, leaving)
-        # A rule that certainly applies is the last to be asked, and leaves no room for a reply.
+        # No rule is evaluated after one that certainly applies, and the agent does not reply.
         if True not in case.held.values():
             edge = replace(onward, guard=case.bits, changes=going.changes, why=going.why)
             _split(sheet, edge, open_to, why)
 
 
 def _waiting(sheet: _Sheet, name: str) -> None:
-    """Draw what may happen while the user is waited for, who is answered by an agent or a group."""
+    """Draw what may happen while the run waits for the user, whom an agent or group answers."""
     wait = sheet.number("wait", name)
     sheet.draw(wait, wait, sheet.steps(sheet.at("any")))
     sheet.draw(wait, sheet.enter(name), _words(sheet, sheet.at("hear")))
 
 
 def _group(sheet: _Sheet, group: GroupRules) -> None:
-    """Draw a group as one turn, in which its members do what they may in any order."""
+    """Draw a group as one turn, in which its members work in any order."""
     _waiting(sheet, group.name)
     enter, speak = sheet.number("enter", group.name), sheet.number("speak", group.name)
     sheet.draw(enter, speak, [Step()])
     sheet.draw(speak, speak, sheet.steps(sheet.at("any")))
     may: list[Step] = []
-    # Where a group goes on without a member, what its failure sets counts all the same.
+    # A failed member's triggers count even if the group continues without it.
     moments: tuple[Moment, ...] = ("fail", *_OF_MEMBERS)
     moments = moments if group.on_failure == "continue" else _OF_MEMBERS
     for member in group.members:
-        alone = [it for moment in moments for it in sheet.at(moment, member)]
+        alone = [step for moment in moments for step in sheet.at(moment, member)]
         may += [*_at_work(sheet, member), *sheet.steps(alone)]
-    may = [it for it in may if it != Step()]
-    sheet.draw(speak, speak, (replace(it, why=it.why or _SIDE_BY_SIDE) for it in may))
+    may = [step for step in may if step != Step()]
+    sheet.draw(speak, speak, (replace(step, why=step.why or _SIDE_BY_SIDE) for step in may))
     handed = sheet.together(sheet.at("pass", group.name, group.next))
     target, why = _target(sheet, group.name, group.next), _SIDE_BY_SIDE if may else ""
     sheet.edges.append(Edge(speak, target, changes=handed.changes, why=handed.why or why))
 
 
 def _words(sheet: _Sheet, happenings: Sequence[Happening]) -> list[Step]:
-    """Return what somebody may say: one of the texts, or another."""
+    """Return the steps of a message: it matches one of the texts, or none."""
     return sheet.steps(happenings) or [Step()]
 
 
 def _at_work(sheet: _Sheet, agent: str) -> Iterator[Step]:
-    """Yield what may happen during a turn: calls of tools, which may break off, and all else."""
+    """Yield the steps that may happen during a turn: tool calls, which may fail, and others."""
     found = sheet.at("turn", agent)
     for call in dict.fromkeys(happening.call for happening in found):
         parts = [happening for happening in found if happening.call == call]
         yield from _call(sheet, parts)
         if len(parts) > 1:
             alone = sheet.steps(parts)
-            yield from (replace(it, why=it.why or "a call may break off") for it in alone)
+            yield from (replace(step, why=step.why or "a call may break off") for step in alone)
 
 
 def _call(sheet: _Sheet, happenings: Sequence[Happening]) -> list[Step]:
-    """Return what the call of a tool may do, stage after stage."""
+    """Return the steps of a tool call, in the order of their stages."""
     steps = [Step()]
     for stage in sorted({happening.stage for happening in happenings}):
         parts = sheet.steps(happening for happening in happenings if happening.stage == stage)
@@ -256,17 +262,17 @@ def _call(sheet: _Sheet, happenings: Sequence[Happening]) -> list[Step]:
 
 
 def _close(sheet: _Sheet, agent: str, closing: Step, turn: Edge, asked: Walk | None) -> int:
-    """Draw the end of a turn, as far as it changes anything; return where that leads to.
+    """Draw the end of a turn, if it changes anything; return the point it leads to.
 
-    `asked` are the rules that are asked after the automatic tool of the agent.
+    `asked` are the rules that are evaluated after the agent's automatic tool.
     """
     here, work = turn.source, turn.target
     said, decide = sheet.number("said", agent), sheet.number("decide", agent)
     words, called = _words(sheet, sheet.at("say", agent)), sheet.at("auto", agent)
-    # The words of a reply and the call that is made with it come from one text.
+    # The reply and the automatic call come from the same text.
     replies = [word.then(call) for word, call in product(words, _call(sheet, called))]
     if called:
-        again = (replace(it, why="a reply may be sent back") for it in replies)
+        again = (replace(step, why="a reply may be sent back") for step in replies)
         sheet.draw(here, work, again)
     if replies != [Step()] or asked is not None:
         sheet.draw(here, said, replies)
@@ -287,10 +293,10 @@ def _cases(sheet: _Sheet, walk: Walk) -> Iterator[Case]:
 def _decide(
     sheet: _Sheet, at: int, agent: str, case: Case, leaving: Step = _NOTHING
 ) -> tuple[int, str]:
-    """Draw where a decision may lead; return for which combinations the unknown decides, and why.
+    """Draw the routes of a decision; return the combinations that are uncertain, and why.
 
-    The routes come in the order in which the rules are asked. A model that judges a condition may
-    answer either way, so a route is certain where no rule up to it depends on the unknown.
+    The routes come in the order in which the rules are evaluated. A model that judges a condition
+    may answer either way, so a route is certain where no rule up to it depends on the unknown.
     `leaving` is what is set before the handoff.
     """
     ground, open_to, why = sheet.ground, 0, ""
@@ -313,7 +319,7 @@ def _split(sheet: _Sheet, edge: Edge, open_to: int, why: str) -> None:
 
 
 def _target(sheet: _Sheet, agent: str, target: str) -> int:
-    """Return where a handoff leads; what the user says goes to whoever handed over."""
+    """Return the point a handoff leads to; the user's next message goes to the source agent."""
     match target:
         case ids.TERMINATE:
             return sheet.number("end")
@@ -324,17 +330,17 @@ def _target(sheet: _Sheet, agent: str, target: str) -> int:
 
 
 def _draw_limits(sheet: _Sheet, routing: Routing, orchestrator: Orchestrator) -> None:
-    """Draw the ways to the user for agents that hand off to themselves: replies in a row end."""
+    """Draw the edges to the user for agents that reach their limit of replies in a row."""
     if not orchestrator.human_in_the_loop or startup_mode(orchestrator) == "BackendOnly":
         return
     for agent in sheet.agents:
         rules = (*routing.pre.get(agent, ()), *routing.post.get(agent, ()))
-        if all(it.target != agent for it in (*rules, routing.otherwise[agent])):
+        if all(rule.target != agent for rule in (*rules, routing.otherwise[agent])):
             continue
         enter = sheet.number("enter", agent)
         turn = (sheet.number("arrive", agent), sheet.number("speak", agent))
-        about_to = (it for it in sheet.edges if it.source == enter and it.target in turn)
-        guard, wait = union(it.guard for it in about_to), sheet.number("wait", agent)
+        about_to = (edge for edge in sheet.edges if edge.source == enter and edge.target in turn)
+        guard, wait = union(edge.guard for edge in about_to), sheet.number("wait", agent)
         handed = sheet.together(sheet.at("pass", agent, ids.USER))
         why = f"{agent} may have used up its replies in a row, and the user is asked"
         sheet.edges.append(Edge(enter, wait, guard, handed.changes, why, limit=True))

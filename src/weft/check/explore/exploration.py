@@ -1,4 +1,4 @@
-"""The exploration: every way a run can go, and whether an end can be reached from everywhere."""
+"""The exploration of all runs: whether an end can be reached from every state."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,12 +25,12 @@ from weft.engine.conversation.routing import RoutingRule
 from weft.findings import Json
 from weft.spec.agents import Handoff
 
-#: A longer way is shortened in the middle.
+#: A longer path is shortened in the middle.
 _MOST_WORDS: Final = 16
 
 
 def in_words(chart: Chart, path: Path) -> str:
-    """Write a way as `A -> (x = true) -> B`: whose turn it is, and what is set in between."""
+    """Format a path as `A -> (x = true) -> B`: the turns, and what is set between them."""
     words = [*_begin(chart, path), *_follow(chart, path)]
     if len(words) > _MOST_WORDS:
         half = _MOST_WORDS // 2
@@ -39,12 +39,12 @@ def in_words(chart: Chart, path: Path) -> str:
 
 
 def show(value: Json) -> str:
-    """Write a value; texts that are not empty go without quotes."""
+    """Format a value; texts that are not empty have no quotes."""
     return value if isinstance(value, str) and value else json.dumps(value)
 
 
 def _begin(chart: Chart, path: Path) -> Iterator[str]:
-    """Name what differs from run to run at the start, or who speaks where the way begins."""
+    """Yield the initial values that differ between runs, or the first agent of the path."""
     if chart.points[path.start.point].kind != "start":
         yield _name(chart.points[path.start.point])
         return
@@ -78,17 +78,17 @@ def _values(chart: Chart, node: Node, names: Iterable[str]) -> str:
     return f"({', '.join(f'{n} = {show(axes[n].value_at(node.values))}' for n in names)})"
 
 
-#: Where rules after a reply are asked, the last point that agents come by first.
+#: The points where rules after a reply are evaluated, the last one first.
 _AFTER: Final = ("decide", "said", "speak")
-#: More values of a variable are not listed.
+#: The most values of a variable that are listed.
 _MOST_VALUES: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
 class UnusedRule:
-    """A handoff, by its index, that never takes place; `always_false` is about its condition.
+    """A handoff, by its index, that never happens; `always_false` refers to its condition.
 
-    `facts` are the values of variables on which that rests.
+    `facts` are the values of variables that explain it.
     """
 
     index: int
@@ -98,7 +98,7 @@ class UnusedRule:
 
 
 def unused_rules(subject: Subject, chart: Chart, seen: Nodes) -> Iterator[UnusedRule]:
-    """Yield the handoffs that take place in none of the nodes in `seen`."""
+    """Yield the handoffs that happen in none of the nodes in `seen`."""
     used = {edge.rule for edge in chart.edges if edge.guard & seen[edge.source]}
     for index, handoff in enumerate(subject.spec.handoffs):
         if index not in used:
@@ -128,7 +128,7 @@ def _may_hold(chart: Chart, index: int) -> int:
 
 
 def _facts(chart: Chart, index: int) -> Iterator[str]:
-    """Say which values the variables of a condition can have, where these are few."""
+    """Yield the possible values of a condition's variables, where these are few."""
     for name in chart.ground.behind[index]:
         domain = chart.ground.domains.get(name)
         if domain and len(domain.values) <= _MOST_VALUES:
@@ -137,7 +137,7 @@ def _facts(chart: Chart, index: int) -> Iterator[str]:
 
 def _asked_with(chart: Chart, seen: Nodes, agent: str, *, before: bool) -> int:
     kinds: tuple[PointKind, ...] = ("enter", "arrive", "work") if before else _AFTER
-    # The points exist in every chart, but only agents whose turns set something come by them.
+    # Every chart has these points, but only agents whose turns set something pass them.
     found = [seen[chart.numbers[Point(kind, agent)]] for kind in kinds]
     return union(found) if before else next((bits for bits in found if bits), 0)
 
@@ -154,20 +154,20 @@ Status: TypeAlias = Literal["can end", "endless", "may be endless", "unfinished"
 
 #: Agents times combinations of values; more are not explored.
 STATE_LIMIT: Final = 2_000_000
-#: How long it takes depends on the way they hang together, which is limited by itself. With twenty
+#: The time depends on the structure of the chart, so the steps are limited as well. With twenty
 #: agents and twelve booleans it takes 6,000 to 90,000 steps; this many take two seconds.
 MOST_STEPS: Final = 1_000_000
 
-#: So many ways of going on for ever are described; more would not help anybody.
+#: The most endless runs that are reported; more would not help.
 MOST_ENDLESS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class EndlessRun:
-    """Agents that hand off among themselves for ever.
+    """Agents that hand off to each other forever.
 
-    `values` are what the variables that decide about it have for good, `witness` is the shortest
-    way there, and `cycle` how it goes on. `why` says what on the way is not certain.
+    `values` are the permanent values of the variables that decide it, `witness` is the shortest
+    path there, and `cycle` the path that repeats. `why` says what on the path is not certain.
     """
 
     agents: tuple[str, ...]
@@ -179,12 +179,12 @@ class EndlessRun:
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """What is known about all runs of a workflow.
+    """The result of exploring all runs of a workflow.
 
-    An `endless` run needs nothing but declared triggers and known values; what is only possible, by
-    code or by values that are not known, makes the status "may be endless". `unreachable_agents`
-    never speak; of these, a run does not even come to the `unvisited_agents`, the others always
-    hand off before they can reply.
+    An `endless` run depends only on declared triggers and known values; if it also depends on code
+    or on unknown values, the status is "may be endless". `unreachable_agents`
+    never speak: a run never reaches the `unvisited_agents`, and the others always hand off before
+    they can reply.
     """
 
     status: Status
@@ -197,9 +197,9 @@ class Exploration:
 
 
 def explore(subject: Subject, *, limit: int = STATE_LIMIT, steps: int = MOST_STEPS) -> Exploration:
-    """Explore every state a run can get to, and say whether each leads on to an end.
+    """Explore every state that a run can reach, and whether each leads to an end.
 
-    The workflow must be sound: its agents, conditions and triggers are found and can be read.
+    The workflow must be valid: all names resolve and all conditions parse.
     """
     ground = survey(subject, limit)
     if isinstance(ground, str):
@@ -222,7 +222,7 @@ def explore(subject: Subject, *, limit: int = STATE_LIMIT, steps: int = MOST_STE
 
 
 def _judge(chart: Chart, found: Exploration, seen: Nodes) -> Exploration:
-    """Say whether each of the nodes that have been `seen` leads on to an end."""
+    """Return the exploration with its verdict: whether each node in `seen` leads to an end."""
     lost = without(seen, leading(chart, chart.at("wait", "end"), seen))
     if not any(lost):
         return replace(found, status="can end", reason="")
@@ -233,7 +233,7 @@ def _judge(chart: Chart, found: Exploration, seen: Nodes) -> Exploration:
 
 
 def _endless_runs(chart: Chart, seen: Nodes, lost: Nodes, certain: Nodes) -> Iterator[EndlessRun]:
-    """Yield an endless run for every set of agents that share none with one before.
+    """Yield endless runs, no two of which have an agent in common.
 
     `seen` are all nodes that can be reached, `certain` those of them that certainly can, and `lost`
     those from which no end can be reached.
@@ -242,7 +242,7 @@ def _endless_runs(chart: Chart, seen: Nodes, lost: Nodes, certain: Nodes) -> Ite
     remaining = surely if any(surely) else lost
     while any(remaining):
         core = both(_core(chart, first_of(remaining)), chart.at("enter"))
-        agents = tuple(it.agent for it, bits in zip(chart.points, core, strict=True) if bits)
+        agents = tuple(point.agent for point, bits in zip(chart.points, core, strict=True) if bits)
         theirs = [
             bits if point.agent in agents else 0
             for point, bits in zip(chart.points, lost, strict=True)
@@ -260,7 +260,7 @@ def _endless_runs(chart: Chart, seen: Nodes, lost: Nodes, certain: Nodes) -> Ite
 
 
 def _core(chart: Chart, node: Node) -> Nodes:
-    """Return nodes that a node leads to and that lead to each other and no further."""
+    """Return a set of nodes that the node leads to, that lead only to each other."""
     while True:
         ahead = reached(chart, _only(chart, node))
         beyond = without(ahead, leading(chart, _only(chart, node), ahead))
@@ -289,17 +289,19 @@ def _around(chart: Chart, node: Node, lost: Nodes) -> Path:
 
 def _never(chart: Chart, seen: Nodes, kind: PointKind) -> Iterator[str]:
     groups = chart.routing.groups
-    started = [it for it in groups.values() if seen[chart.numbers[Point("speak", it.name)]]]
-    heard = {member for it in started for member in it.members}
-    # A group that nobody has declared shows in its members.
-    heard |= {it.name for it in groups.values() if it.name not in groups}
+    started = [
+        group for group in groups.values() if seen[chart.numbers[Point("speak", group.name)]]
+    ]
+    heard = {member for group in started for member in group.members}
+    # A group that is not declared is reported by its members.
+    heard |= {group.name for group in groups.values() if group.name not in groups}
     for point, bits in zip(chart.points, seen, strict=True):
         if point.kind == kind and not bits and point.agent not in heard:
             yield point.agent
 
 
 def _lasting(chart: Chart, agents: Sequence[str], bits: int) -> Iterator[tuple[str, str]]:
-    """Yield the variables that the agents' rules test, if they have one value for good."""
+    """Yield the variables tested by the agents' rules that have only one value."""
     tested = {
         name
         for rules in (chart.routing.pre, chart.routing.post)

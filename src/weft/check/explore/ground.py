@@ -1,4 +1,4 @@
-"""What is explored: the variables that matter, what sets them, and when rules apply."""
+"""What is explored: the variables that decide handoffs, what sets them, and when rules apply."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -7,23 +7,22 @@ from graphlib import TopologicalSorter
 from typing import Final, TypeAlias
 
 from weft.check.explore.domains import Domain, domain_of, questions_in
-from weft.check.explore.happenings import Happening, written
+from weft.check.explore.happenings import Happening, code_writes
 from weft.check.explore.triggers import triggered
 from weft.check.subject import Subject
+from weft.check.texts import parsed_conditions, routing_conditions
 from weft.check.values import value_error
 from weft.engine.conversation.routing import Route, RoutingRule, Test
 from weft.engine.variables.conditions import UNKNOWN, decide
 from weft.errors import ExpressionError
 from weft.findings import Json
-from weft.ids import FUNCTION_REF
-from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import Condition, names
 from weft.spec.variables import ComputedSource
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One variable: its values, how far apart they lie, and where each of them holds."""
+    """One variable: its values, their distance in the numbering, and the combinations of each."""
 
     values: tuple[Json, ...]
     stride: int
@@ -54,11 +53,11 @@ class Space:
 
 
 def lay_out(domains: Mapping[str, tuple[Json, ...]]) -> Space:
-    """Give every combination of the values in `domains` its number."""
+    """Number all combinations of the values in `domains`."""
     axes: dict[str, Axis] = {}
     size = 1
     for name, values in domains.items():
-        # All that is known so far repeats once for each value of the new variable.
+        # The combinations so far repeat once for each value of the new variable.
         axes = {
             known: Axis(
                 axis.values,
@@ -90,7 +89,7 @@ def first(bits: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What assigning to one variable does to a set: the bits under a mask move so many places.
+    """An assignment to one variable, as moves of bits: those under a mask shift by a distance.
 
     Changes to different values move by the same distance when the values lie equally far apart,
     so even "any value to any value" takes few moves.
@@ -99,7 +98,7 @@ class Change:
     moves: tuple[tuple[int, int], ...]
 
     def forward(self, bits: int) -> int:
-        """Return the combinations that the change makes of those in `bits`."""
+        """Return the combinations after the change, starting from those in `bits`."""
         result = 0
         for mask, distance in self.moves:
             moved = bits & mask
@@ -108,7 +107,7 @@ class Change:
         return result
 
     def backward(self, bits: int) -> int:
-        """Return the combinations of which the change can make one in `bits`."""
+        """Return the combinations before the change that can lead to one in `bits`."""
         result = 0
         for mask, distance in self.moves:
             result |= mask & (bits >> distance if distance >= 0 else bits << -distance)
@@ -116,7 +115,7 @@ class Change:
 
 
 def change(axis: Axis, outcomes: Sequence[Iterable[int]]) -> Change:
-    """Build the change after which value n has become one of those with indexes `outcomes[n]`."""
+    """Build the change that replaces value n by one of those with the indexes `outcomes[n]`."""
     masks: dict[int, int] = {}
     for old, news in enumerate(outcomes):
         for new in news:
@@ -125,14 +124,14 @@ def change(axis: Axis, outcomes: Sequence[Iterable[int]]) -> Change:
 
 
 def forward(changes: Sequence[Change], bits: int) -> int:
-    """Return the combinations that changes, one after the other, make of those in `bits`."""
+    """Return the combinations after a sequence of changes, starting from those in `bits`."""
     for step in changes:
         bits = step.forward(bits)
     return bits
 
 
 def backward(changes: Sequence[Change], bits: int) -> int:
-    """Return the combinations of which changes, one after the other, can make one in `bits`."""
+    """Return the combinations before a sequence of changes that can lead to one in `bits`."""
     for step in reversed(changes):
         bits = step.backward(bits)
     return bits
@@ -141,16 +140,16 @@ def backward(changes: Sequence[Change], bits: int) -> int:
 #: The values of a variable, each with the set of combinations in which it has that value.
 Blocks: TypeAlias = tuple[tuple[Json, int], ...]
 
-#: How often one condition is asked before the rest counts as open, and all of them together.
-#: Conditions people write need a few dozen questions each, for one false part of an `and` settles
-#: it whatever the others are.
+#: How often one condition, and all conditions together, are evaluated before the rest is left open.
+#: Typical conditions need a few dozen evaluations, because one false part of an `and` decides
+#: it without the others.
 MOST_QUESTIONS: Final = 2_000
 ALL_QUESTIONS: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """The combinations for which a condition holds, does not hold, or is not known to do either."""
+    """The combinations for which a condition is true, false, or unknown."""
 
     yes: int
     no: int
@@ -160,7 +159,7 @@ class Truth:
 def truth(
     condition: Condition, variables: Mapping[str, Blocks], full: int, most: int = MOST_QUESTIONS
 ) -> Truth:
-    """Ask the condition about every combination, all at once where a part of it decides."""
+    """Evaluate the condition for every combination, many at once where one part decides."""
     found = {True: 0, False: 0, None: 0}
     questions = 0
     free = dict.fromkeys(names(condition), UNKNOWN)
@@ -184,23 +183,23 @@ def _ask(condition: Condition, values: Mapping[str, Json]) -> bool | None:
     try:
         return decide(condition, values)
     except ExpressionError:
-        # Values that cannot be compared: the rules about types speak of that.
+        # The values cannot be compared; COND003 reports that.
         return None
 
 
 def blocks(answer: Truth) -> Blocks:
-    """Return the truth of a condition as the values of a variable that is computed by it."""
+    """Return the truth of a condition as the blocks of the variable computed by it."""
     parts = ((True, answer.yes), (False, answer.no), (UNKNOWN, answer.open))
     return tuple((value, bits) for value, bits in parts if bits)
 
 
-#: Routes that are possible under a test: one of the routing functions, for one agent.
+#: The possible routes under a test: one of the engine's routing functions, for one agent.
 Walk: TypeAlias = Callable[[Test], Iterable[Route]]
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Combinations, which rules held for them, and the routes that are then possible.
+    """Combinations, the answers of the rules for them, and the possible routes.
 
     None means that the rule may apply to some of the combinations and to none for sure.
     """
@@ -211,7 +210,7 @@ class Case:
 
 
 def cases(walk: Walk, truths: Mapping[int, Truth], full: int) -> Iterator[Case]:
-    """Yield the cases that together make up all combinations.
+    """Yield cases that together cover all combinations.
 
     A rule without an entry in `truths` is judged by a model, which may answer either way.
     """
@@ -224,7 +223,7 @@ def cases(walk: Walk, truths: Mapping[int, Truth], full: int) -> Iterator[Case]:
 
 
 class _Asked:
-    """A test that narrows the combinations with each new question and notes the other cases."""
+    """A test that narrows the combinations with each rule and collects the other cases."""
 
     def __init__(self, case: Case, truths: Mapping[int, Truth]) -> None:
         self.bits = case.bits
@@ -251,7 +250,7 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """The variables that can be followed, with their happenings and all their combinations.
+    """The followed variables, their happenings and all their combinations.
 
     `truths`, `behind` and `whys` are kept by the index of the handoff: when its condition holds, on
     which variables that depends, and why it is not always known. Handoffs without a condition over
@@ -267,22 +266,21 @@ class Ground:
 
 
 def survey(subject: Subject, limit: int) -> Ground | str:
-    """Find out what to follow through the handoffs, or say why that is more than `limit` states."""
+    """Return the variables to follow, or the reason why there are more than `limit` states."""
+    conditions = routing_conditions(subject)
     computed = {
-        name: parse_condition(source.computation)
-        for name, source in subject.sources(ComputedSource)
-        if not FUNCTION_REF.match(source.computation)
+        placed.owner: condition for placed, condition in parsed_conditions(subject, ComputedSource)
     }
-    behind = {index: _behind(found, computed) for index, found in subject.conditions.items()}
+    behind = {index: _behind(found, computed) for index, found in conditions.items()}
     followed = {name for found in behind.values() for name in found}
     computed = {name: found for name, found in computed.items() if name in followed}
-    asked = questions_in((*subject.conditions.values(), *computed.values()))
+    asked = questions_in((*conditions.values(), *computed.values()))
     sources = {
         name: variable
         for name, variable in subject.spec.variables.items()
         if name in followed and name not in computed
     }
-    all_happenings = (*triggered(subject, sources), *written(subject, sources))
+    all_happenings = (*triggered(subject, sources), *code_writes(subject, sources))
     happenings = tuple(_fitting(subject, happening) for happening in all_happenings)
     found = {
         name: domain_of(name, variable, happenings, asked[name])
@@ -304,14 +302,14 @@ def survey(subject: Subject, limit: int) -> Ground | str:
         domains=domains,
         happenings=happenings,
         space=space,
-        truths=_truths(subject, computed, space, unknown),
+        truths=_truths(conditions, computed, space, unknown),
         behind=behind,
         whys={index: _why(found, unknown) for index, found in behind.items()},
     )
 
 
 def _fitting(subject: Subject, happening: Happening) -> Happening:
-    """Leave out what the type of a variable refuses: such a write changes nothing."""
+    """Drop settings that the variable's type refuses: such a write changes nothing."""
     variables = subject.spec.variables
     fitting = tuple(
         found
@@ -324,23 +322,26 @@ def _fitting(subject: Subject, happening: Happening) -> Happening:
 
 
 def _truths(
-    subject: Subject, computed: Mapping[str, Condition], space: Space, unknown: Iterable[str]
+    conditions: Mapping[int, Condition],
+    computed: Mapping[str, Condition],
+    space: Space,
+    unknown: Iterable[str],
 ) -> dict[int, Truth]:
     values: dict[str, Blocks] = dict.fromkeys(unknown, ((UNKNOWN, space.full),))
     values |= {name: axis.blocks for name, axis in space.axes.items()}
-    # The same condition often stands in several rules, and equal texts are parsed only once.
-    distinct = {id(condition): condition for condition in subject.conditions.values()}
+    # Several rules often have the same condition, and equal texts are parsed only once.
+    distinct = {id(condition): condition for condition in conditions.values()}
     most = min(MOST_QUESTIONS, ALL_QUESTIONS // (len(distinct) + len(computed) + 1))
     graph = {name: names(condition) for name, condition in computed.items()}
     for name in TopologicalSorter(graph).static_order():
         if name in computed:
             values[name] = blocks(truth(computed[name], values, space.full, most))
     known = {key: truth(found, values, space.full, most) for key, found in distinct.items()}
-    return {index: known[id(condition)] for index, condition in subject.conditions.items()}
+    return {index: known[id(condition)] for index, condition in conditions.items()}
 
 
 def _behind(condition: Condition, computed: Mapping[str, Condition]) -> tuple[str, ...]:
-    """Return the variables a condition mentions, and those that are behind computed ones."""
+    """Return the variables of a condition, and the inputs of computed ones."""
     found: set[str] = set()
     waiting = list(names(condition))
     while waiting:
@@ -355,5 +356,5 @@ def _why(behind: Iterable[str], unknown: Mapping[str, str]) -> str:
     for name in behind:
         if name in unknown:
             return f"{name} cannot be followed: {unknown[name]}"
-    # All values are known, but some cannot be compared, or they are too many to ask them all.
+    # All values are known, but some cannot be compared, or there are too many.
     return f"the values of {', '.join(behind)} do not settle a condition"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from weft.check.code.facts import code_of, path_in, reached
+from weft.check.code.facts import code_of, path_in, reachable
 from weft.check.code.functions import Write
 from weft.check.declarations import automatic_tools, bound_model
 from weft.check.subject import Subject
@@ -14,27 +14,26 @@ from weft.engine.variables.access import access_error
 from weft.engine.variables.conditions import UNKNOWN
 from weft.findings import Json
 from weft.spec.tools import BUILT_IN_FILE, Hook, LifecycleTool
-from weft.spec.variables import DerivedSource, EntitySource, Source, Variable
+from weft.spec.variables import DerivedSource, EntitySource, Source, Variable, is_call
 
-#: At `start`, `begin`, `close` and `pass` all happens without fail, stage after stage: when a run
-#: starts, when a turn begins and closes, and when one agent hands off to another. So does the call
-#: of an automatic tool (`auto`). At `say` and `hear` one thing happens, once: the agent's words,
-#: and those of the user. At the others all may happen or not, and more than once: when tools are
-#: called in a `turn`, beside them (`aside`), or at `any` time. When a turn must `fail`, so does the
-#: run, unless it is the turn of a member of a group.
+#: `start`, `begin`, `close`, `pass` and `auto`: everything happens, in the order of the stages (a
+#: run starts, a turn begins or ends, an agent hands off, an automatic tool is called). `say` and
+#: `hear`: exactly one thing happens (the agent's or the user's message). The others may happen any
+#: number of times: tool calls in a `turn`, other code during it (`aside`), or at `any` time.
+#: `fail`: the turn fails, and the run with it, unless it is the turn of a member of a group.
 Moment: TypeAlias = Literal[
     "start", "begin", "close", "pass", "auto", "say", "hear", "turn", "aside", "any", "fail"
 ]
 
-#: The stages of the call of a tool, and after them what is counted when a turn closes.
+#: The stages of a tool call, then that of counters at the end of a turn.
 CALLED, ANSWERED, RUNS, RETURNED, COUNTED = range(5)
-#: The rank of what code sets: after all triggers, and it may as well set nothing.
+#: The rank of writes by code: after all triggers.
 LAST: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """A moment of a run; None stands for any agent, and any target of a handoff."""
+    """A moment of a run; None means any agent, or any target of a handoff."""
 
     moment: Moment
     agent: str | None = None
@@ -43,9 +42,9 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One variable is set; UNKNOWN as value means any value, and as origin: whatever it was.
+    """A variable is set. UNKNOWN as value means any value; as origin, any old value.
 
-    `keeps` means that the variable may as well stay as it is. `rank` is the place of a trigger
+    `keeps` means that the variable may also stay unchanged. `rank` is the place of a trigger
     among those of its variable: of all that fire at once, the last one counts. Settings with one
     rank exclude each other.
     """
@@ -59,9 +58,9 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """Settings that happen together.
+    """A group of settings that happen together.
 
-    `why` says why it is not certain that they do, and is empty for what triggers declare. `stage`
+    `why` is the reason why they may not happen; it is empty for declared triggers. `stage`
     orders what one call of a function does, and `call` names the function.
     """
 
@@ -74,7 +73,7 @@ class Happening:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A function of the package, where its code stands, and when it is called."""
+    """A function of the package, its code file, and when it is called."""
 
     function: str
     folder: str
@@ -83,7 +82,7 @@ class Caller:
     when: When
 
 
-#: When functions at boundaries are called; after a run, nothing is decided any more.
+#: When functions at hook points are called; after a run there are no more decisions.
 _BOUNDARIES: Final[dict[str, Moment | None]] = {
     "on_start": "start",
     "before_chat": "start",
@@ -99,35 +98,35 @@ def callers(subject: Subject) -> Iterator[Caller]:
         by_itself = (tool.agent, tool.function) in automatic
         when = When("auto" if by_itself else "turn", tool.agent)
         yield Caller(tool.function, "tools", tool.file, tool.agent, when)
-    for it in subject.spec.lifecycle_tools:
-        yield from _at_boundary("tools", it, _BOUNDARIES[it.trigger])
-    for it in subject.spec.hooks:
-        yield from _at_boundary("hooks", it, _BOUNDARIES.get(it.hook_type, "aside"))
+    for lifecycle_tool in subject.spec.lifecycle_tools:
+        yield from _at_boundary("tools", lifecycle_tool, _BOUNDARIES[lifecycle_tool.trigger])
+    for hook in subject.spec.hooks:
+        yield from _at_boundary("hooks", hook, _BOUNDARIES.get(hook.hook_type, "aside"))
 
 
 def _at_boundary(
     folder: str, declared: LifecycleTool | Hook, moment: Moment | None
 ) -> Iterator[Caller]:
-    # What is called when a run starts is of no agent, whatever it says.
+    # A function called at the start of a run belongs to no agent, even if it names one.
     agent = None if moment == "start" else declared.agent
     if moment is not None:
         yield Caller(declared.function, folder, declared.file, agent, When(moment, agent))
 
 
 def automatic_calls(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Yield the agents whose every reply calls a tool, with that tool."""
+    """Yield the agents whose replies all call a tool, with that tool."""
     for name, agent in subject.agents.items():
         tools = automatic_tools(subject, name)
         if agent.auto_tool_mode and tools and bound_model(subject, name):
             yield name, tools[0][1].function
 
 
-#: The method of the context by which code does so.
+#: The method of the context that reads sources again.
 _REFRESH: Final = "refresh"
 _SCALARS: Final = (str, int, float, bool, type(None))
 
 
-def written(subject: Subject, variables: Mapping[str, Variable]) -> Iterator[Happening]:
+def code_writes(subject: Subject, variables: Mapping[str, Variable]) -> Iterator[Happening]:
     writable = [
         name
         for name, variable in variables.items()
@@ -145,32 +144,36 @@ def written(subject: Subject, variables: Mapping[str, Variable]) -> Iterator[Hap
             if writer in subject.agents and (writer, name) not in shown:
                 why = f"{writer} may set {name}, or leave it"
                 yield Happening(When("turn", writer), (_any(name),), why)
-        if _is_read_anew(subject, variable.source):
+        if _is_read_again(subject, variable.source):
             yield Happening(When("any"), (_any(name),), f"{name} may change outside the run")
 
 
-def _is_read_anew(subject: Subject, source: Source) -> bool:
-    """Tell whether a value may be another one than at the start, or than declared, by itself."""
+def _is_read_again(subject: Subject, source: Source) -> bool:
+    """Return whether a variable may get another value because its source is read again."""
     if isinstance(source, DerivedSource):
         return source.persist
     strategy = refreshed(source)
-    return strategy is not None and (strategy != "once" or subject.once(_refreshes))
+    if strategy == "once" or is_call(source):
+        return subject.once(_refreshes)
+    return strategy is not None
 
 
 def _refreshes(subject: Subject) -> bool:
-    """Tell whether some code reads what was read once more."""
+    """Return whether code refreshes variables."""
     definitions = (
-        it for one in code_of(subject).modules.values() for it in one.definitions.values()
+        definition
+        for one in code_of(subject).modules.values()
+        for definition in one.definitions.values()
     )
-    return any(_REFRESH in it.mentions for it in definitions)
+    return any(_REFRESH in definition.mentions for definition in definitions)
 
 
 def _settings(subject: Subject, caller: Caller, writable: Sequence[str]) -> Iterator[Setting]:
-    """Yield what a call may set: what its code names, or all it has a right to if none is found."""
+    """Yield the settings of a call: those in its code, or all permitted ones if it has none."""
     if caller.folder == "tools" and caller.file == BUILT_IN_FILE:
         return
     path = path_in(caller.folder, caller.file, subject.code) or ""
-    used = reached(subject, path, caller.function)
+    used = reachable(subject, path, caller.function)
     writes = {write: None for one in used for write in one.writes} if used else {Write(None): None}
     worked_out = any(write.variable is None for write in writes)
     writers = (caller.function, *([caller.agent] if caller.agent else []))
@@ -184,7 +187,7 @@ def _settings(subject: Subject, caller: Caller, writable: Sequence[str]) -> Iter
 
 
 def _value(write: Write) -> Json:
-    """Return what is set, or UNKNOWN if the code works it out."""
+    """Return the value that is set, or UNKNOWN if it is computed."""
     return write.value if write.constant and isinstance(write.value, _SCALARS) else UNKNOWN
 
 

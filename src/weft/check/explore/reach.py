@@ -1,4 +1,4 @@
-"""Which nodes of the chart lead to which: worked out for whole sets of them at once."""
+"""Reachability in the chart, computed for whole sets of nodes at once."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from weft.check.explore.chart import Chart, Edge, Nodes
 from weft.check.explore.ground import first
 
-#: Which edges count: the certain ones, all that rules lead along, or those of limits as well.
+#: Which edges count: only certain ones, those of all rules, or also those of limits.
 By: TypeAlias = Literal["certainty", "rules", "limits"]
 
 
@@ -22,7 +22,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A way through the chart: its first node, then each edge with the node it leads to."""
+    """A path through the chart: its first node, then each edge with its target node."""
 
     start: Node
     steps: tuple[tuple[Edge, Node], ...]
@@ -74,7 +74,7 @@ def layers_to(chart: Chart, goal: Nodes, within: Nodes, by: By = "rules") -> Ite
 
 
 def shortest(chart: Chart, start: Nodes, goal: Nodes, within: Nodes, by: By = "rules") -> Path:
-    """Return a way from `start` to `goal`, if there is one, with the fewest steps."""
+    """Return a shortest path from `start` to `goal`, if there is one."""
     search = layers_to(chart, both(goal, within), within, by)
     layers = [next(search)]
     while not any(both(layers[-1], start)):

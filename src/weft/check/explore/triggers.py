@@ -1,11 +1,11 @@
-"""What triggers set, as happenings: all that fires at once sets its variables together."""
+"""Triggers as happenings: triggers that fire at once set their variables together."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final, cast
 
-from weft.check.answer_schema import Lost, follow
+from weft.check.answer_schema import UnknownKey, follow
 from weft.check.code.facts import asked_of, path_in
 from weft.check.declarations import bound_model, serving
 from weft.check.explore.happenings import (
@@ -53,15 +53,15 @@ from weft.spec.triggers import (
 from weft.spec.types import TypeExpr
 from weft.spec.variables import DerivedSource, Variable
 
-#: What a schema may say without ruling out a value.
+#: Keywords of a schema that do not exclude values.
 _REMARKS: Final = frozenset({"type", "title", "description", "default", "examples"})
 
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """A trigger fires: what it shares with all others that do so then, and its values.
+    """The firing of a trigger: its moment, shared with other triggers, and its values.
 
-    `at.why` says why it may not fire, and `open_value` why a value may not come.
+    `at.why` is why it may not fire, and `open_value` why a value may not occur.
     """
 
     at: Happening
@@ -91,21 +91,21 @@ def triggered(subject: Subject, variables: Mapping[str, Variable]) -> Iterator[H
 
 
 def _perhaps(settings: Iterable[Setting]) -> tuple[Setting, ...]:
-    return tuple(replace(it, keeps=True) for it in settings)
+    return tuple(replace(setting, keeps=True) for setting in settings)
 
 
 def _several(settings: Iterable[Setting]) -> str:
-    """Say that the values of several variables come from one call, and may hang together."""
-    taken = {it.variable: None for it in settings if it.value is UNKNOWN}
+    """Return the reason for uncertainty when one call sets several unknown variables."""
+    taken = {setting.variable: None for setting in settings if setting.value is UNKNOWN}
     return f"{' and '.join(taken)} take their values from one call" if len(taken) > 1 else ""
 
 
 def _said(
     subject: Subject, when: When, found: Mapping[Match, Sequence[Setting]]
 ) -> Iterator[Happening]:
-    """Yield the texts that somebody may say: each sets all that waits for such a text."""
+    """Yield the possible messages: each sets the variables whose triggers match it."""
     settings = list(found.values())
-    # Of replies that must be JSON it is not known which texts are in them.
+    # The texts inside a structured reply are unknown.
     sets, complete = ((), False) if bound_model(subject, when.agent or "") else together([*found])
     for indexes in sets:
         yield Happening(when, tuple(one for index in indexes for one in settings[index]))
@@ -115,14 +115,14 @@ def _said(
 
 
 class _Reader:
-    """Reads triggers; knows all that is called in a run, with the tools it shows to a person."""
+    """Reads triggers, knowing all functions that a run calls and the UI tools they show."""
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
         self._callers: list[tuple[Caller, frozenset[str | None]]] = []
-        for it in callers(subject):
-            path = path_in(it.folder, it.file, subject.code) or ""
-            self._callers.append((it, asked_of(subject, path, it.function)))
+        for caller in callers(subject):
+            path = path_in(caller.folder, caller.file, subject.code) or ""
+            self._callers.append((caller, asked_of(subject, path, caller.function)))
 
     def settings(self, name: str, variable: Variable) -> Iterator[tuple[Firing, Setting]]:
         """Yield what the triggers of a variable set, and when."""
@@ -131,9 +131,9 @@ class _Reader:
             return
         for place, trigger in enumerate(source.triggers):
             rank = _rank(trigger, place)
-            for it in self._firings(trigger, name, variable.type):
-                for value in it.values:
-                    yield it, Setting(name, value, keeps=value is UNKNOWN, rank=rank)
+            for fired in self._firings(trigger, name, variable.type):
+                for value in fired.values:
+                    yield fired, Setting(name, value, keeps=value is UNKNOWN, rank=rank)
         for place, step in enumerate(source.transitions, start=len(source.triggers)):
             if step.trigger is not None:
                 rank = _rank(step.trigger, place)
@@ -149,7 +149,7 @@ class _Reader:
                 yield Firing(Happening(When("hear")), (value,), text=text)
             case UiResponseTrigger():
                 yield from self._answered(trigger)
-            case ToolCallTrigger(tool=tool):
+            case ToolCallTrigger(tool=tool) | ToolResponseTrigger(tool=tool, argument=str()):
                 for caller in self._calls(tool):
                     yield self._called(trigger, caller, name, type_)
             case ToolResponseTrigger(tool=tool, response_key=key, value=value):
@@ -175,7 +175,7 @@ class _Reader:
                 yield Firing(at, (UNKNOWN,))
             case ToolFailedTrigger(tool=tool, response_key=key, value=value):
                 why = f"{tool or 'a tool'} may fail and set {name}, or not"
-                agents = {it.agent: None for it in self._calls(tool)} if tool else {}
+                agents = {call.agent: None for call in self._calls(tool)} if tool else {}
                 for agent in agents or (None,):
                     at = Happening(When("turn", agent), why=why, call=f"{tool} fails")
                     yield Firing(at, (value if key is None else UNKNOWN,))
@@ -190,21 +190,26 @@ class _Reader:
                 value = value if key is None else UNKNOWN
                 yield Firing(Happening(When("fail", agent), why=why), (value,))
             case _:
-                return  # after a chat nothing is decided any more
+                return  # there are no decisions after a chat
 
     def _calls(self, tool: str) -> Iterator[Caller]:
-        declared = [it for it, _ in self._callers if it.function == tool]
-        yield from (it for it in declared if it.when.moment in ("turn", "auto"))
+        declared = [caller for caller, _ in self._callers if caller.function == tool]
+        yield from (call for call in declared if call.when.moment in ("turn", "auto"))
         if not declared:
             for server in serving(self._subject, tool):
                 for agent in server.agents or (None,):
                     yield Caller(tool, "", "", agent, When("turn", agent))
 
     def _called(
-        self, trigger: ToolCallTrigger, caller: Caller, name: str, type_: TypeExpr
+        self,
+        trigger: ToolCallTrigger | ToolResponseTrigger,
+        caller: Caller,
+        name: str,
+        type_: TypeExpr,
     ) -> Firing:
-        """Say when a call sets a variable: to a value, or to what stands at an argument."""
-        at = Happening(caller.when, stage=CALLED, call=trigger.tool)
+        """Return when a call sets a variable, to a fixed value or to an argument."""
+        stage = CALLED if isinstance(trigger, ToolCallTrigger) else RETURNED
+        at = Happening(caller.when, stage=stage, call=trigger.tool)
         if trigger.argument is None:
             return Firing(at, (trigger.value,))
         if caller.when.moment != "auto":
@@ -212,11 +217,11 @@ class _Reader:
         fields = self._subject.models[bound_model(self._subject, caller.agent or "") or ""]
         if fields.get(trigger.argument) == type_:
             return Firing(at, (UNKNOWN,))
-        why = f"the output that {trigger.tool} is called with does not tell what {name} can be"
+        why = f"the output that {trigger.tool} is called with does not determine {name}"
         return Firing(at, (UNKNOWN,), why)
 
     def _answered(self, trigger: UiResponseTrigger) -> Iterator[Firing]:
-        """Say when a person's answer sets a variable: wherever code may show them the tool."""
+        """Yield when a user's answer sets a variable: wherever code may show the tool."""
         tool, key = trigger.tool, trigger.response_key
         declared = self._subject.tools.get(tool)
         schema = declared.response_schema if isinstance(declared, UiTool) else None
@@ -230,7 +235,7 @@ class _Reader:
                 yield Firing(at, values, open_value)
 
 
-#: The boundaries at which triggers set what rules look at.
+#: The lifecycle points whose triggers can affect rules.
 _MOMENTS: Final[dict[str, Moment]] = {
     "before_chat": "start",
     "before_agent": "begin",
@@ -239,10 +244,10 @@ _MOMENTS: Final[dict[str, Moment]] = {
 
 
 def _rank(trigger: Trigger, place: int) -> int:
-    """Return which of several triggers counts: what a plug-in brings may be null, as by code."""
+    """Return the rank of a trigger; plug-ins rank like code, because they may return null."""
     if isinstance(trigger, CustomTrigger):
         return LAST
-    # At a boundary, those for one agent come after those for all.
+    # At a lifecycle point, triggers for one agent come after those for all.
     return place + (LAST // 2 if isinstance(trigger, LifecycleTrigger) and trigger.agent else 0)
 
 
@@ -251,45 +256,47 @@ def _returned(at: Happening, name: str, function: str) -> Firing:
 
 
 def _answers(schema: JsonMap, key: str) -> tuple[tuple[Json, ...], bool]:
-    """Return what an answer may set, by a dotted path, and whether each of it can really come.
+    """Return the values at a dotted path of an answer, and whether each can really occur.
 
     A null in an answer sets nothing.
     """
     node = follow(schema, key)
-    if node is None or isinstance(node, Lost):
+    if node is None or isinstance(node, UnknownKey):
         return (UNKNOWN,), not schema
     listed = node.get("enum")
     if isinstance(listed, list):
-        return tuple(it for it in cast("list[Json]", listed) if it is not None), True
+        return tuple(value for value in cast("list[Json]", listed) if value is not None), True
     return (UNKNOWN,), node.keys() <= _REMARKS
 
 
-#: Of more texts than this, only some are put together.
+#: With more texts than this, only some combinations are tried.
 _MOST_PARTS: Final = 6
-#: Stands between parts; nobody looks for it.
+#: The separator between parts; no trigger matches it.
 _BETWEEN: Final = "\ue000"
 
 
 def together(matches: Sequence[Match]) -> tuple[tuple[tuple[int, ...], ...], bool]:
-    """Return the matches, by their indexes, that hold for one text while no other does.
+    """Return the sets of matches, as indexes, that can hold for one text together.
 
-    The second is whether all texts were thought of: without patterns, and with few parts.
+    The second result is whether the list is complete: no patterns, and few parts.
     """
     texts = ["", _BETWEEN]
     for text in map(_looked_for, matches):
         texts += (text, text.lower(), text.upper(), f" {text} ")
-    inside = (_looked_for(it) for it in matches if not isinstance(it, Equals | Exact))
+    inside = (_looked_for(match) for match in matches if not isinstance(match, Equals | Exact))
     parts = list(dict.fromkeys(inside))
     most = len(parts) if len(parts) <= _MOST_PARTS else 2
     for size in range(1, most + 1):
         texts += [_BETWEEN.join(("", *chosen, "")) for chosen in combinations(parts, size)]
-    held = (tuple(n for n, match in enumerate(matches) if _holds(match, it)) for it in texts)
+    held = (
+        tuple(n for n, match in enumerate(matches) if _holds(match, example)) for example in texts
+    )
     plain = all(isinstance(match, Equals | Exact | Contains) for match in matches)
     return tuple(dict.fromkeys(held)), plain and most == len(parts)
 
 
 def _holds(match: Match, text: str) -> bool:
-    """Tell whether a text is what a match looks for, as a run would; a bad pattern never is."""
+    """Return whether a text matches, as in a run; an invalid pattern never matches."""
     try:
         return matcher(match)(text)
     except ExpressionError:

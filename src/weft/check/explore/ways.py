@@ -1,4 +1,4 @@
-"""Ways to the end, or to a handoff: what an agent can do that brings a run nearer to it."""
+"""Paths to the end or to a handoff: which settings by an agent bring a run closer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from weft.findings import Json
 
 @dataclass(frozen=True)
 class Ways:
-    """The chart of a workflow, and its nodes by how far they are from an end, or another goal.
+    """The chart of a workflow, and its nodes by their distance from an end or another goal.
 
-    `turns` is how many turns the shortest way takes; None if no way leads to an end.
+    `turns` is the number of turns of the shortest path; None if no path leads to an end.
     """
 
     chart: Chart
@@ -26,21 +26,24 @@ class Ways:
     turns: int | None
 
     def values(self, name: str) -> tuple[Json, ...]:
-        """Return the values of a variable that make a difference; none if it is not followed."""
+        """Return the values of a variable that conditions distinguish, if it is followed."""
         domain = self.chart.ground.domains.get(name)
-        return tuple(it for it in domain.values if it is not None) if domain else ()
+        return tuple(value for value in domain.values if value is not None) if domain else ()
 
     def nearer(self, agent: str, settings: Sequence[Setting], *, reply: bool) -> tuple[int, ...]:
-        """Return how far from the end a run is that is nearer to it once an agent has set this.
+        """Return the distances from the end at which an agent's settings bring a run closer.
 
-        `reply` tells that it is the agent's reply that does, and not a call before.
+        `reply`: the agent's reply sets it, not a call before it.
         """
         ground = self.chart.ground
         changes = [
-            change(ground.space.axes[it.variable], ground.domains[it.variable].outcomes([it]))
-            for it in settings
-            if it.variable in ground.domains
-            and key_of(it.value) in ground.domains[it.variable].numbers
+            change(
+                ground.space.axes[setting.variable],
+                ground.domains[setting.variable].outcomes([setting]),
+            )
+            for setting in settings
+            if setting.variable in ground.domains
+            and key_of(setting.value) in ground.domains[setting.variable].numbers
         ]
         here = self.chart.numbers[Point("speak", agent)]
         called = "work" if agent in self.chart.routing.pre else "speak"
@@ -48,7 +51,7 @@ class Ways:
         found: list[int] = []
         near = 0
         for distance, nodes in enumerate(self.layers):
-            # Where nothing need be set, nothing is.
+            # No setting is made where none is needed.
             if forward(changes, nodes[here] & ~near) & near:
                 found.append(distance)
             near |= nodes[there]
@@ -56,7 +59,7 @@ class Ways:
 
 
 def ways_to_end(subject: Subject) -> Ways | None:
-    """Find the ways to the end of a sound workflow; None if it is too large to be explored."""
+    """Return the paths to the end of a valid workflow; None if it is too large to explore."""
     ground = survey(subject, STATE_LIMIT)
     if isinstance(ground, str):
         return None
@@ -68,13 +71,13 @@ def ways_to_end(subject: Subject) -> Ways | None:
         steps = shortest(chart, chart.begin, end, seen).steps if layers else ()
     except TooMuchWorkError:
         return None
-    ways = ((chart.points[it.source].kind, chart.points[it.target].kind) for it, _ in steps)
+    ways = ((chart.points[edge.source].kind, chart.points[edge.target].kind) for edge, _ in steps)
     turns = sum(way in (("enter", "speak"), ("arrive", "speak")) for way in ways)
     return Ways(chart, layers, turns if layers else None)
 
 
 def ways_to_handoff(found: Ways, rule: int) -> Ways | None:
-    """Find the ways to where the handoff of an index takes place; None if no way is found."""
+    """Return the paths to the handoff with an index; None if there is none."""
     chart = found.chart
     goal = [0] * len(chart.points)
     for edge in chart.edges:

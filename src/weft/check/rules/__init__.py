@@ -1,1 +1,1 @@
-"""The rules, one function for each code, and what they share."""
+"""The rules of the checker, by family of codes."""

@@ -10,7 +10,7 @@ from weft.check.declarations import (
 )
 from weft.check.rules.code import RUN_POINTS
 from weft.check.rules.references import Reference, unknown_names
-from weft.check.spelling import PATH_HINT, is_address_path, listed
+from weft.check.spelling import listed
 from weft.check.subject import CONVERSATION, Hit, Subject, rule
 from weft.findings import Path, Severity
 from weft.spec.agents import Agent
@@ -18,7 +18,7 @@ from weft.spec.triggers import LifecycleTrigger
 
 
 def _at_hook_points(subject: Subject) -> Iterator[tuple[Path, str, str, str]]:
-    """Yield what waits for a hook point of one agent: path, words, hook point and agent."""
+    """Yield what is bound to a hook point of one agent: path, description, hook point, agent."""
     for index, hook in enumerate(subject.spec.hooks):
         if hook.agent is not None:
             what = f"the hook {hook.function} is for"
@@ -60,30 +60,17 @@ def hook_point_belongs_to_an_agent(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("BIND005", "orchestrator", "agents", "flow", "board")
+@rule("BIND005", "orchestrator", "agents", modes=CONVERSATION)
 def initial_agent_is_given(subject: Subject) -> Iterator[Hit]:
-    if not subject.spec.orchestrator.initial_agent and _is_conversation(subject):
+    if not subject.spec.orchestrator.initial_agent:
         hint = f'add "initial_agent": "{next(iter(subject.agents), "...")}"'
         yield Hit(("orchestrator",), 'the key "initial_agent" is missing', hint=(hint,))
 
 
-def _is_conversation(subject: Subject) -> bool:
-    return subject.spec.flow is None and subject.spec.board is None
-
-
-@rule("NAME001", "orchestrator", "agents", "flow", "board")
-def initial_agent_exists(subject: Subject) -> Iterator[Hit]:
-    name = subject.spec.orchestrator.initial_agent
-    if name and _is_conversation(subject):
-        path = ("orchestrator", "initial_agent")
-        reference = Reference(path, "agent or group", name, "the initial agent is")
-        yield from unknown_names(subject, [reference])
-
-
-@rule("BIND011", "agents", "orchestrator", "flow", "board")
+@rule("BIND011", "agents", modes=CONVERSATION)
 def there_are_agents(subject: Subject) -> Iterator[Hit]:
     # Artifacts can be published and read on a board before it has agents.
-    if _is_conversation(subject) and not subject.spec.agents:
+    if not subject.spec.agents:
         hint = 'add {"agent_name": "..."} to agents.json'
         yield Hit(("agents",), "the workflow has no agents", hint=(hint,))
 
@@ -102,23 +89,12 @@ def required_model_is_bound(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("BIND009", "orchestrator")
-def extension_can_be_mounted(subject: Subject) -> Iterator[Hit]:
-    for index, extension in enumerate(subject.spec.orchestrator.runtime_extensions):
-        prefix = ("orchestrator", "runtime_extensions", index, "prefix")
-        if extension.prefix is not None and extension.kind != "api_router":
-            fact = f"the prefix of the {extension.kind} {extension.entrypoint} is not used"
-            yield Hit(prefix, fact, hint=('remove "prefix": a router alone is mounted under one',))
-        elif extension.prefix is not None and not is_address_path(extension.prefix):
-            yield Hit(prefix, f'"{extension.prefix}" is not a valid path', hint=(PATH_HINT,))
-
-
 # -- tools that a structured output calls
 
 
 @rule("TOOL009", "tools", "agents", "registry", modes=CONVERSATION)
 def automatic_call_is_complete(subject: Subject) -> Iterator[Hit]:
-    # NAME002 reports two agents with one name; either may be the one that is meant.
+    # NAME002 reports two agents with one name; either may be meant.
     willing = {agent.agent_name for agent in subject.spec.agents if agent.auto_tool_mode}
     for index, agent in enumerate(subject.spec.agents):
         name = agent.agent_name
@@ -134,7 +110,7 @@ def automatic_call_is_complete(subject: Subject) -> Iterator[Hit]:
         if lacking:
             yield Hit(
                 ("agents", index, "auto_tool_mode"),
-                f"{name} has auto_tool_mode, but not {listed(lacking)}",
+                f"{name} has auto_tool_mode, but lacks {listed(lacking)}",
                 hint=("add what is missing, or set auto_tool_mode to false",),
                 severity=None if tools else "warning",
             )

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
 from weft.check.board_parts import LOCAL
-from weft.check.board_parts import references as board_references
 from weft.check.code.facts import (
     Missing,
     code_of,
@@ -22,13 +21,13 @@ from weft.check.code.facts import (
 )
 from weft.check.code.functions import PLAIN_NAME, Function, not_given
 from weft.check.code.modules import Module
-from weft.check.declarations import automatic_tools, bound_model, placed_triggers
-from weft.check.flow_parts import references as flow_references
+from weft.check.code.references import OBJECTS, REFERENCES, code_references
+from weft.check.declarations import automatic_tools, bound_model
 from weft.check.spelling import did_you_mean, listed
 from weft.check.subject import CONVERSATION, CheckRule, Hit, Subject, listed_once, rule
 from weft.engine.compiled import AFTER_RUN, BEFORE_RUN
 from weft.findings import Fix, Path, Place, SetValue
-from weft.ids import FUNCTION_REF, nearest, slug
+from weft.ids import nearest, slug
 from weft.spec.tools import (
     BUILT_IN_TOOLS,
     AgentTool,
@@ -38,8 +37,6 @@ from weft.spec.tools import (
     is_built_in,
     is_outside_package,
 )
-from weft.spec.triggers import FunctionTrigger
-from weft.spec.variables import ComputedSource
 
 Folder: TypeAlias = Literal["tools", "hooks"]
 
@@ -50,8 +47,6 @@ GIVEN: Final = (
     *(PLAIN_NAME, "messages", "message", "content"),
     *("agent", "sender", "recipient", "silent"),
 )
-#: The parameters of the function of a trigger, beside the variables.
-GIVEN_TO_TRIGGERS: Final = ("values", "agent", "message", "messages", "content")
 
 Declared_co = TypeVar(
     "Declared_co", bound=AgentTool | UiTool | LifecycleTool | Hook, covariant=True
@@ -267,75 +262,21 @@ def file_parses(subject: Subject) -> Iterator[Hit]:
 # -- CODE002, CODE004, CODE006: `module:function`
 
 
-@dataclass(frozen=True, slots=True)
-class CodeReference:
-    """A `module:function` in the spec, and who names it.
-
-    `given` are the arguments it is called with by name; None if they are not checked. `mounted`
-    means that a server may name the module from the workspace.
-    """
-
-    path: Path
-    reference: str
-    what: str
-    given: Collection[str] | None = None
-    mounted: bool = False
-
-
-def _of_orchestrator(subject: Subject) -> Iterator[CodeReference]:
-    for index, extension in enumerate(subject.spec.orchestrator.runtime_extensions):
-        path = ("orchestrator", "runtime_extensions", index, "entrypoint")
-        what = f"the {extension.kind} {extension.entrypoint}"
-        yield CodeReference(path, extension.entrypoint, what, mounted=True)
-    for index, group in enumerate(subject.spec.orchestrator.parallel):
-        if group.function is not None and group.merge == "custom":
-            path = ("orchestrator", "parallel", index, "function")
-            yield CodeReference(path, group.function, f"{group.function} of group {group.name}")
-
-
-def _of_variables(subject: Subject) -> Iterator[CodeReference]:
-    for name, source in subject.sources(ComputedSource):
-        if FUNCTION_REF.match(source.computation):
-            path = ("variables", name, "source", "computation")
-            what = f"{source.computation}, which computes {name},"
-            yield CodeReference(path, source.computation, what, source.inputs)
-    for placed in placed_triggers(subject):
-        if isinstance(placed.trigger, FunctionTrigger):
-            function = placed.trigger.function
-            given = (*subject.spec.variables, *GIVEN_TO_TRIGGERS)
-            what = f"{function}, a trigger of {placed.variable},"
-            yield CodeReference((*placed.path, "function"), function, what, given)
-
-
-def _of_board(subject: Subject) -> Iterator[CodeReference]:
-    return (CodeReference(path, name, name) for path, name in board_references(subject))
-
-
-def _of_flow(subject: Subject) -> Iterator[CodeReference]:
-    return (CodeReference(path, name, name) for path, name in flow_references(subject))
-
-
-REFERENCES: Final = {
-    "orchestrator": _of_orchestrator,
-    "variables": _of_variables,
-    "board": _of_board,
-    "flow": _of_flow,
-}
-#: Boards and flows may also name what is installed, or what only a program has.
-_OBJECTS: Final = ("board", "flow")
 #: Folders of a package: a module in one of them is not an installed one.
 _OWN: Final = frozenset({"tools", "hooks", "workflows"})
 
 
 def _missing_references(root: str, subject: Subject) -> Iterator[Hit]:
-    for it in REFERENCES[root](subject):
-        if root in _OBJECTS:
-            missing = _missing_object(subject, it.reference)
+    for reference in code_references(root, subject):
+        if root in OBJECTS:
+            missing = _missing_object(subject, reference.reference)
         else:
-            missing = missing_function(subject, it.reference, mounted=it.mounted)
+            # A server may name the module from the workspace.
+            mounted = "runtime_extensions" in reference.path
+            missing = missing_function(subject, reference.reference, mounted=mounted)
         if missing:
-            message = f"{it.what} is not found: {missing.fact}"
-            yield Hit(it.path, message, hint=missing.hint, severity=missing.severity)
+            message = f"{reference.what} is not found: {missing.fact}"
+            yield Hit(reference.path, message, hint=missing.hint, severity=missing.severity)
 
 
 def _missing_object(subject: Subject, reference: str) -> Missing | None:
@@ -353,7 +294,7 @@ def _missing_object(subject: Subject, reference: str) -> Missing | None:
 
 
 def _is_own(subject: Subject, module: str) -> bool:
-    """Tell whether a module is meant to be a file of the package."""
+    """Return whether a module is meant to be a file of the package."""
     if module_file(subject, module) or nearest(module, module_names(subject)):
         return True
     return bool(subject.folder) and module.partition(".")[0] in _OWN
@@ -362,25 +303,26 @@ def _is_own(subject: Subject, module: str) -> bool:
 def _objects_of_programs(root: str, subject: Subject) -> Iterator[Hit]:
     if not subject.folder:
         return  # the workflow is defined in code, which may name its own objects
-    for it in REFERENCES[root](subject):
-        if it.reference.startswith(LOCAL):
-            name = it.reference.removeprefix(LOCAL)
+    for reference in code_references(root, subject):
+        if reference.reference.startswith(LOCAL):
+            name = reference.reference.removeprefix(LOCAL)
             yield Hit(
-                it.path,
-                f"{it.reference} exists only in the program that defines it, not in a package",
+                reference.path,
+                f"{reference.reference} exists only in the program that defines it,"
+                " not in a package",
                 hint=(f"move {name} into a file of the package: tools.code:{name}",),
             )
 
 
 def _unsatisfied_references(root: str, subject: Subject) -> Iterator[Hit]:
-    for it in REFERENCES[root](subject):
-        found = function_named(subject, it.reference) if it.given is not None else None
-        if found:
-            known = [name for name in subject.variable_names if name not in (it.given or ())]
-            yield from _required(it.path, found[1], it.given or (), it.what, known)
+    for reference in code_references(root, subject):
+        found, given = function_named(subject, reference.reference), reference.given
+        if found and given is not None:
+            known = [name for name in subject.variable_names if name not in given]
+            yield from _missing_parameters(reference.path, found[1], given, reference.what, known)
 
 
-def _required(
+def _missing_parameters(
     path: Path, function: Function, given: Collection[str], what: str, inputs: Collection[str] = ()
 ) -> Iterator[Hit]:
     """Report the parameters that a function requires and that it is not given."""
@@ -404,9 +346,9 @@ def _required(
 REFERENCE_RULES: Final = tuple(
     CheckRule(code, frozenset({root, *reads}), partial(check, root))
     for code, check, reads, roots in (
-        ("CODE002", _missing_references, ("code",), tuple(REFERENCES)),
+        ("CODE002", _missing_references, ("code",), REFERENCES),
         ("CODE004", _unsatisfied_references, ("code",), ("variables",)),
-        ("CODE006", _objects_of_programs, (), _OBJECTS),
+        ("CODE006", _objects_of_programs, (), OBJECTS),
     )
     for root in roots
 )
@@ -437,7 +379,7 @@ def _called_at(
         context = (f'did you mean "{PLAIN_NAME}"?',) if first.injected else ()
         yield Hit(
             (*entry.path, "function"),
-            f"{function.name} requires {listed(it.name for it in lacking)}, "
+            f"{function.name} requires {listed(parameter.name for parameter in lacking)}, "
             f"which {point} does not give it",
             cause=(f"it may take {listed(GIVEN)}",),
             hint=context

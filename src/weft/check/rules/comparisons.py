@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from weft.check.spelling import short
-from weft.check.values import told
+from weft.check.values import format_value
 from weft.ids import nearest
 from weft.spec.condition_parser import mentions, parse_condition
 from weft.spec.conditions import And, Compare, Condition, ListOf, Name, Not, Or, Scalar, Value
@@ -27,7 +27,7 @@ _SCALAR_KINDS: Final[Mapping[str, frozenset[Kind]]] = {
 _ORDERED: Final[frozenset[Kind]] = frozenset({"text", "number"})
 _HOLDING: Final[frozenset[Kind]] = frozenset({"text", "list", "object"})
 
-#: Words for true and false, and how conditions and values are written with them.
+#: Words for true and false, with the spelling of conditions and values.
 TRUTHS: Final = {
     "true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false",
 }  # fmt: skip
@@ -35,8 +35,8 @@ _OTHERWISE: Final = ("compare it with a value of its type, or change the type",)
 
 
 @dataclass(frozen=True, slots=True)
-class Objection:
-    """A comparison that cannot do what it seems to do; `offset` is that of its first variable."""
+class ImpossibleComparison:
+    """A comparison that the types rule out; `offset` is that of its first variable."""
 
     fact: str
     hint: tuple[str, ...]
@@ -46,8 +46,8 @@ class Objection:
 
 def objections(
     text: str, types: Mapping[str, TypeExpr], models: Models, *, paths: bool = False
-) -> Iterator[Objection]:
-    """Yield what the types say against a condition; variables without a type are passed over."""
+) -> Iterator[ImpossibleComparison]:
+    """Yield the comparisons of a condition that the types rule out; unknown types are skipped."""
     places = (offset for _, offset in mentions(text, paths=paths))
     for compare, offsets in _comparisons(parse_condition(text, paths=paths), places):
         names = [side.name for side in (compare.left, compare.right) if isinstance(side, Name)]
@@ -56,13 +56,13 @@ def objections(
         found = _Typed(types, models).objection(compare)
         if found:
             fact, hint = found
-            yield Objection(fact, hint, offsets[0], len(names[0]))
+            yield ImpossibleComparison(fact, hint, offsets[0], len(names[0]))
 
 
 def _comparisons(
     condition: Condition, places: Iterator[int]
 ) -> Iterator[tuple[Compare, list[int]]]:
-    """Yield the comparisons with the places of their names, which stand in the same order."""
+    """Yield the comparisons with the offsets of their names, which have the same order."""
     match condition:
         case Compare(_, left, right):
             yield condition, [next(places) for side in (left, right) if isinstance(side, Name)]
@@ -80,7 +80,7 @@ _Found: TypeAlias = tuple[str, tuple[str, ...]] | None
 
 @dataclass(frozen=True, slots=True)
 class _Typed:
-    """One look at a comparison, knowing the types of its variables."""
+    """The check of one comparison against the types of its variables."""
 
     types: Mapping[str, TypeExpr]
     models: Models
@@ -95,7 +95,7 @@ class _Typed:
             case (Name(name), Value(value)) | (Value(value), Name(name)):
                 return self.order(name, value) if ordered else self.equality(name, [value])
             case _:
-                return None  # fixed values have nothing to do with types
+                return None  # both sides are constants, so no type is involved
 
     def search(self, compare: Compare) -> _Found:
         match compare.left, compare.right:
@@ -117,9 +117,9 @@ class _Typed:
     def equality(self, name: str, values: Iterable[Scalar]) -> _Found:
         type_ = self.types[name]
         for value in values:
-            # Null also stands for "no value yet", so any variable may be compared with it.
+            # Null also means "no value yet", so any variable may be compared with it.
             if value is not None and validation_error(type_, value, self.models):
-                fact = f"{self.shown(name)}, is never {_written(value)}"
+                fact = f"{self.shown(name)}, is never {_literal(value)}"
                 return fact, instead(type_, value) or _OTHERWISE
         return None
 
@@ -127,17 +127,17 @@ class _Typed:
         if _kind(value) in self.kinds(name) & _ORDERED:
             return None
         hint = "order numbers against numbers and texts against texts, or compare with == or !="
-        return f"{self.shown(name)}, is neither less nor more than {_written(value)}", (hint,)
+        return f"{self.shown(name)}, is neither less nor more than {_literal(value)}", (hint,)
 
     def within(self, name: str, value: Scalar) -> _Found:
         if isinstance(value, str) and "text" in self.kinds(name):
             return None
         hint = "write the values in square brackets: in [...]"
-        return f"{self.shown(name)}, cannot be looked for in {_written(value)}", (hint,)
+        return f"{self.shown(name)}, cannot be looked for in {_literal(value)}", (hint,)
 
     def membership(self, left: Name | Value, name: str) -> _Found:
         sought = self.kinds(left.name) if isinstance(left, Name) else {_kind(left.value)}
-        shown = left.name if isinstance(left, Name) else _written(left.value)
+        shown = left.name if isinstance(left, Name) else _literal(left.value)
         holding = self.kinds(name) & _HOLDING
         if not holding:
             hint = "look for values in a list, and for a text in a text or an object"
@@ -155,7 +155,7 @@ class _Typed:
 
 
 def kinds_of(type_: TypeExpr) -> frozenset[Kind]:
-    """Return the kinds of values a type takes; null is none of them."""
+    """Return the kinds of values a type accepts, null excepted."""
     match type_:
         case ScalarType(name):
             return _SCALAR_KINDS[name]
@@ -184,35 +184,35 @@ def _kind(value: Scalar) -> Kind | None:
 
 
 def instead(type_: TypeExpr, value: Scalar) -> tuple[str, ...]:
-    """Say what was likely meant by a value that does not fit; nothing if that cannot be told."""
-    known = [listed for listed in _listed(type_) if isinstance(listed, str)]
+    """Return a hint about the value that was probably meant; empty if there is none."""
+    known = [listed for listed in _scalars(type_) if isinstance(listed, str)]
     close = nearest(value, known) if isinstance(value, str) else None
     if close:
-        return (f"did you mean {_written(close)}?",)
+        return (f"did you mean {_literal(close)}?",)
     if isinstance(value, str) and _unquoted(value) in kinds_of(type_):
         return (f"write {TRUTHS.get(value.lower(), value.lower())} without quotes",)
-    return (f"it can be {short(', '.join(map(_written, known)))}",) if known else ()
+    return (f"it can be {short(', '.join(map(_literal, known)))}",) if known else ()
 
 
-def _listed(type_: TypeExpr) -> Iterator[Scalar]:
+def _scalars(type_: TypeExpr) -> Iterator[Scalar]:
     match type_:
         case LiteralOf(values):
             yield from values
         case OptionalOf(of):
-            yield from _listed(of)
+            yield from _scalars(of)
         case UnionOf(members):
             for member in members:
-                yield from _listed(member)
+                yield from _scalars(member)
         case _:
             return
 
 
 def _unquoted(text: str) -> Kind | None:
-    """Tell what a text would be without its quotes."""
+    """Return the kind of value a text would be without its quotes."""
     if text.lower() in TRUTHS:
         return "truth"
     return "number" if text.isdecimal() else None
 
 
-def _written(value: Scalar) -> str:
-    return told("", value)
+def _literal(value: Scalar) -> str:
+    return format_value("", value)

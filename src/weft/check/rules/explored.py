@@ -1,17 +1,26 @@
 """Family HAND, last part: what the exploration of all runs has found."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from weft.check.explore import EndlessRun, Exploration, UnusedRule, explore
+from weft.check.explore.domains import questions_in
+from weft.check.explore.happenings import Setting, code_writes
+from weft.check.explore.triggers import triggered
 from weft.check.rules import handoffs, states, usage
 from weft.check.spelling import listed
 from weft.check.subject import CONVERSATION, Hit, Subject, rule
+from weft.check.texts import routing_conditions
+from weft.check.values import key_of
 from weft.engine.conversation.routing import link_routing
-from weft.findings import Path
+from weft.engine.variables.conditions import UNKNOWN, decide
+from weft.findings import Json, Path
 from weft.spec.conditions import names as names_in
+from weft.spec.type_meaning import finite_values
+from weft.spec.variables import Variable
 
-#: Everything that decides how a run can go.
+#: The parts of a spec that determine the course of a run.
 READS: Final = (
     "orchestrator", "agents", "variables", "handoffs", "tools", "lifecycle_tools", "hooks", "code",
     "models", "registry", "mcp_servers",
@@ -46,7 +55,7 @@ def _place(subject: Subject, name: str) -> Path:
 
 
 def _closed_ways(subject: Subject, found: Exploration, agent: str) -> Iterator[str]:
-    """Yield why the rules that lead to an agent do not."""
+    """Yield why each rule that targets an agent never applies."""
     for unused in found.unused_rules:
         handoff = subject.spec.handoffs[unused.index]
         source = handoff.source_agent
@@ -59,7 +68,7 @@ def _closed_ways(subject: Subject, found: Exploration, agent: str) -> Iterator[s
 def every_rule_applies(subject: Subject) -> Iterator[Hit]:
     found = subject.once(explore)
     for unused in found.unused_rules:
-        if not _is_told_elsewhere(subject, found, unused):
+        if not _is_reported_elsewhere(subject, found, unused):
             handoff = subject.spec.handoffs[unused.index]
             yield Hit(
                 ("handoffs", unused.index, "condition"),
@@ -70,13 +79,13 @@ def every_rule_applies(subject: Subject) -> Iterator[Hit]:
             )
 
 
-def _is_told_elsewhere(subject: Subject, found: Exploration, unused: UnusedRule) -> bool:
-    """Tell whether another finding already speaks of the mistake behind an unused rule."""
+def _is_reported_elsewhere(subject: Subject, found: Exploration, unused: UnusedRule) -> bool:
+    """Return whether another finding already reports the cause of an unused rule."""
     handoff = subject.spec.handoffs[unused.index]
     path = ("handoffs", unused.index, "condition")
     return (
-        # A fallback that is never needed is a safety net, not a mistake; but in a group no rule of
-        # a member is ever asked.
+        # An unneeded fallback is not a mistake; but the rules of a group's members are never
+        # evaluated.
         (handoff.condition is None and handoff.source_agent not in _members(subject))
         or handoff.source_agent in found.unreachable_agents
         or handoff.target_agent in found.unreachable_agents
@@ -94,8 +103,10 @@ def _tied(subject: Subject) -> frozenset[Path]:
 
 
 def _is_about_stuck_variable(subject: Subject, index: int) -> bool:
-    """Tell whether a rule about variables speaks of one that the condition tests."""
-    return not subject.once(_stuck_variables).isdisjoint(names_in(subject.conditions[index]))
+    """Return whether a variable in the condition is already reported as never set."""
+    return not subject.once(_stuck_variables).isdisjoint(
+        names_in(routing_conditions(subject)[index])
+    )
 
 
 def _stuck_variables(subject: Subject) -> frozenset[str | int]:
@@ -162,23 +173,83 @@ def _hit(subject: Subject, endless: EndlessRun, fact: str, *why: str) -> Hit:
     )
 
 
-def _gathered(subject: Subject, silent: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield silent agents to whom no other silent agent leads, and all those they lead to.
+@rule("HAND025", *READS, modes=CONVERSATION)
+def every_outcome_has_a_rule(subject: Subject) -> Iterator[Hit]:
+    pattern = subject.spec.orchestrator.orchestration_pattern
+    routing = link_routing(subject.spec)
+    for agent, otherwise in routing.otherwise.items():
+        # Rules before a reply are also evaluated when a value has changed.
+        rules = (*routing.pre.get(agent, ()), *routing.post.get(agent, ()))
+        conditions = [rule.condition for rule in rules if rule.condition is not None]
+        # The hub of a star decides; a rule without an expression may always apply.
+        if otherwise.why != "pattern" or pattern == "Star" or len(conditions) < len(rules):
+            continue
+        tested = questions_in(conditions)
+        unknown = dict.fromkeys(subject.variable_names, UNKNOWN)
+        # Where another outcome has a rule for it, the next agent is not the answer to this one.
+        is_ruled = otherwise.target in {rule.target for rule in rules}
+        for (owner, name), values in subject.once(_outcomes).items():
+            for value in values if owner == agent and name in tested else ():
+                is_known = isinstance(value, bool) or value in tested[name].constants
+                known = {**unknown, name: value}
+                may_hold = any(decide(condition, known) is not False for condition in conditions)
+                if (is_ruled or not is_known) and not may_hold:
+                    shown = f"{name} == {json.dumps(value)}"
+                    yield Hit(
+                        ("agents", list(subject.agents).index(agent), "agent_name"),
+                        f"{agent} has no handoff for {shown}: the pattern {pattern} continues "
+                        f"with {otherwise.target}",
+                        hint=(
+                            f"add a handoff of {agent} for {shown}",
+                            f"or one without a condition, to {otherwise.target}",
+                        ),
+                    )
 
-    Whoever makes the first one speak makes the others speak too, or sees what is left. Of silent
-    agents that lead to each other, the first stands for all.
+
+def _outcomes(subject: Subject) -> dict[tuple[str, str], list[Json]]:
+    """Return the values that the turn of an agent may give to variables with few values."""
+    found: dict[tuple[str, str], dict[str, Json]] = {}
+    variables = subject.spec.variables
+    for happening in (*triggered(subject, variables), *code_writes(subject, variables)):
+        agent = happening.when.agent
+        if agent is None or happening.when.moment not in ("auto", "turn", "say"):
+            continue
+        for setting in happening.settings:
+            values = found.setdefault((agent, setting.variable), {})
+            values.update((key_of(value), value) for value in _values(variables, setting))
+    return {key: list(values.values()) for key, values in found.items()}
+
+
+def _values(variables: Mapping[str, Variable], setting: Setting) -> Sequence[Json]:
+    if setting.value is not UNKNOWN:
+        return (setting.value,)
+    variable = variables[setting.variable]
+    listed = finite_values(variable.type) or ()
+    if set(map(type, listed)) <= {bool, type(None)}:  # A default of false is an answer as well.
+        return [value for value in listed if value is not None]
+    default = getattr(variable.source, "default", None)
+    return [value for value in listed if value is not None and value != default]
+
+
+def _gathered(subject: Subject, silent: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield silent agents that no other silent agent leads to, each with those it leads to.
+
+    Making the first one reachable may make the others reachable too. Of silent agents that lead to
+    each other, the first is yielded.
     """
     if not silent:
         return
     ahead = _led_to(subject, silent)
     left = list(silent)
     for agent in reversed(silent):
-        before = [it for it in left if agent in ahead[it]]
-        if agent in left and all(it in ahead[agent] for it in before):
+        before = [name for name in left if agent in ahead[name]]
+        if agent in left and all(other in ahead[agent] for other in before):
             root = min([agent, *before], key=silent.index)
-            others = [it for it in silent if it in left and it in ahead[root] and it != root]
+            others = [
+                name for name in silent if name in left and name in ahead[root] and name != root
+            ]
             yield root, others
-            left = [it for it in left if it != root and it not in others]
+            left = [name for name in left if name != root and name not in others]
 
 
 def _led_to(subject: Subject, silent: Sequence[str]) -> dict[str, set[str]]:

@@ -2,35 +2,36 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from typing import Final
+from typing import Final, cast
 
 from weft.check.code.facts import code_of, path_in
-from weft.check.declarations import (
-    WaitsForTool,
-    insertions,
-    placed_triggers,
-    places_of,
-    prompts,
-    quoted_words,
-    words,
-)
+from weft.check.declarations import set_in_turns
 from weft.check.flow_parts import sources
+from weft.check.parts import kinds_in, owned
 from weft.check.rules.environment import computed_from, way_down
-from weft.check.rules.references import Reference, unknown_names
 from weft.check.secrets import names_a_key
 from weft.check.spelling import agent_meant, did_you_mean, variable_meant
 from weft.check.subject import CONVERSATION, Hit, Subject, rule
+from weft.check.texts import (
+    inserted,
+    places_of,
+    quoted_words,
+    routing_conditions,
+    templates,
+    words,
+)
 from weft.findings import AppendItem, Edit, Fix, Path, SetValue
 from weft.spec.agents import (
+    Agent,
     BoardIngredient,
     HistoryIngredient,
     Ingredient,
     LiteralIngredient,
+    PromptSection,
     VariablesIngredient,
     estimate_tokens,
 )
 from weft.spec.conditions import names
-from weft.spec.triggers import AgentTextTrigger
 from weft.spec.types import Scalar
 from weft.spec.variables import EnvironmentSource, Variable
 
@@ -54,7 +55,7 @@ def named_is_exposed(subject: Subject) -> Iterator[Hit]:
 
 @rule("EXPO011", "agents", "flow")
 def literal_fits_its_budget(subject: Subject) -> Iterator[Hit]:
-    of_steps = ((step.name, path, it) for path, step, it in sources(subject))
+    of_steps = ((step.name, path, source) for path, step, source in sources(subject))
     for owner, path, ingredient in (*_ingredients(subject), *of_steps):
         if not isinstance(ingredient, LiteralIngredient) or ingredient.max_tokens is None:
             continue
@@ -82,7 +83,7 @@ def everything_is_sent_once(subject: Subject) -> Iterator[Hit]:
 def _contents(
     subject: Subject, agent: str, path: Path, ingredient: Ingredient
 ) -> Iterator[tuple[Path, str]]:
-    """Yield what an ingredient puts in, each with the place that says so."""
+    """Yield the variables that an ingredient inserts, each with its path."""
     match ingredient:
         case HistoryIngredient():
             yield path, "the conversation"
@@ -99,13 +100,13 @@ def _contents(
 
 
 def _ingredients(subject: Subject) -> Iterator[tuple[str, Path, Ingredient]]:
-    for number, agent in enumerate(subject.spec.agents):
-        for index, ingredient in enumerate(agent.context):
-            yield agent.agent_name, ("agents", number, "context", index), ingredient
+    for path, agent, ingredient in owned(subject, Agent, *_INGREDIENTS):
+        yield agent.agent_name, path, cast("Ingredient", ingredient)
 
 
+_INGREDIENTS: Final = kinds_in(Ingredient)
 _NAME: Final = r"([A-Za-z_][A-Za-z0-9_]*)"
-#: Text that looks as if a value were meant to be put in, and what becomes of it.
+#: Text that looks like a placeholder, and what is wrong with it.
 _ALMOST: Final = re.compile(
     rf"\$\{{{_NAME}\}}|\{{\{{{_NAME}\}}(?!\}})|\{{(?=[^{{}}]*\s)\s*{_NAME}\s*\}}"
     rf"|\{{{_NAME}(?:\.\w+|\[\w+\])+\}}"
@@ -116,54 +117,32 @@ _EFFECTS: Final = (
     "is plain text because of the blanks",
     "is plain text: only {name} is replaced",
 )
-#: Types that no key or password has.
+#: Types that cannot hold a key or password.
 _NO_TEXT: Final = frozenset({Scalar("bool"), Scalar("int"), Scalar("float")})
-
-
-@rule("NAME001", "agents", "variables", "exposure")
-def inserted_is_declared(subject: Subject) -> Iterator[Hit]:
-    return unknown_names(
-        subject,
-        (
-            Reference(
-                use.path,
-                "variable",
-                use.name,
-                f"the prompt of {use.agent} inserts",
-                use.offset,
-                f"or write {{{{{use.name}}}}} for the text {{{use.name}}}",
-            )
-            for use in insertions(subject)
-            # The list of the agent is reported if it has the unknown name as well.
-            if use.name not in subject.spec.exposure.get(use.agent, ())
-        ),
-    )
 
 
 @rule("EXPO002", "agents", "variables", "exposure")
 def used_is_exposed(subject: Subject) -> Iterator[Hit]:
     hidden: dict[str, list[str]] = {}
     shown = subject.once(shown_to)
-    for use in insertions(subject):
-        if is_hidden(subject, use.name, shown.get(use.agent, ())):
-            hidden.setdefault(use.agent, []).append(use.name)
-    for use in insertions(subject):
-        if use.name in hidden.get(use.agent, ()):
-            yield Hit(
-                use.path,
-                f"the prompt of {use.agent} inserts {use.name}, which {use.agent} is not shown",
-                hint=_expose_hint(subject, use.agent, use.name),
-                fix=_expose(subject, use.agent, use.name, hidden[use.agent]),
-                offset=use.offset,
-                length=len(use.name),
+    uses = list(inserted(subject, PromptSection))
+    for use in uses:
+        if is_hidden(subject, use.name, shown.get(use.owner, ())):
+            hidden.setdefault(use.owner, []).append(use.name)
+    for use in uses:
+        if use.name in hidden.get(use.owner, ()):
+            yield use.hit(
+                f"{use.what} inserts {use.name}, which {use.owner} is not shown",
+                _expose_hint(subject, use.owner, use.name),
+                fix=_expose(subject, use.owner, use.name, hidden[use.owner]),
             )
 
 
-def _expose_hint(subject: Subject, agent: str, name: str) -> tuple[str, ...]:
+def _expose_hint(subject: Subject, agent: str, name: str) -> str:
     hint = f'add "{name}" to the variables of {agent}'
     if may_read(subject, agent, name):
-        return (hint,)
-    return (f'{hint}, and "{agent}" to the readers of {name}',)
+        return hint
+    return f'{hint}, and "{agent}" to the readers of {name}'
 
 
 def _expose(subject: Subject, agent: str, name: str, hidden: list[str]) -> Fix | None:
@@ -176,17 +155,6 @@ def _expose(subject: Subject, agent: str, name: str, hidden: list[str]) -> Fix |
         # All findings about one agent carry the same new list, so that any of them completes it.
         edit = SetValue(path, [other for other in hidden if may_read(subject, agent, other)])
     return Fix(f"show {name} to {agent}", (edit,))
-
-
-@rule("NAME001", "variables", "exposure")
-def exposed_is_declared(subject: Subject) -> Iterator[Hit]:
-    return unknown_names(
-        subject,
-        (
-            Reference(path, "variable", name, f"{agent} is shown")
-            for agent, path, name in exposed(subject)
-        ),
-    )
 
 
 @rule("NAME003", "agents", "variables", "exposure", "handoffs", "tools", "code", modes=CONVERSATION)
@@ -212,17 +180,17 @@ def exposed_is_used(subject: Subject) -> Iterator[Hit]:
 
 
 def _is_spoken_of(subject: Subject, agent: str, name: str) -> bool:
-    own = (prompt.text for prompt in prompts(subject) if prompt.agent.agent_name == agent)
+    own = (prompt.text for prompt in templates(subject, PromptSection) if prompt.owner == agent)
     return any(True for text in own for _ in places_of(name, text))
 
 
 def _used_by(subject: Subject, agent: str) -> frozenset[str]:
     """Return the names that an agent uses; a misspelt one counts as what it means."""
-    used = {use.name for use in insertions(subject) if use.agent == agent}
+    used = {use.name for use in inserted(subject, PromptSection) if use.owner == agent}
     plain: set[str] = set()
     for index, handoff in enumerate(subject.spec.handoffs):
         if handoff.source_agent == agent and handoff.condition:
-            parsed = subject.conditions.get(index)
+            parsed = routing_conditions(subject).get(index)
             used.update(names(parsed) if parsed else ())
             plain.update(() if parsed else words(handoff.condition))
     for file in code_for(subject, agent):
@@ -234,17 +202,17 @@ def _used_by(subject: Subject, agent: str) -> frozenset[str]:
     "EXPO005", "agents", "variables", "exposure", "tools", "models", "registry", modes=CONVERSATION
 )
 def mentioned_is_exposed(subject: Subject) -> Iterator[Hit]:
-    # What the prompt puts in is the matter of EXPO002.
-    met = {(use.agent, use.name) for use in insertions(subject)}
+    # EXPO002 reports what the prompt inserts.
+    met = {(use.owner, use.name) for use in inserted(subject, PromptSection)}
     own, shown = _own_words(subject), subject.once(shown_to)
-    # A word without an underscore is as likely plain English.
-    telling = [name for name in sorted(subject.variable_names) if "_" in name]
+    # A name without an underscore may also be a plain English word.
+    distinctive = [name for name in sorted(subject.variable_names) if "_" in name]
     hidden: dict[str, list[str]] = {}
-    for prompt in prompts(subject):
-        agent = prompt.agent.agent_name
+    for prompt in templates(subject, PromptSection):
+        agent = prompt.owner
         if agent not in hidden:
             known = {*shown.get(agent, ()), *own.get(agent, ())}
-            hidden[agent] = [name for name in telling if is_hidden(subject, name, known)]
+            hidden[agent] = [name for name in distinctive if is_hidden(subject, name, known)]
         for name in hidden[agent]:
             offset = _spoken_at(name, prompt.text)
             if offset is None or (agent, name) in met:
@@ -252,35 +220,28 @@ def mentioned_is_exposed(subject: Subject) -> Iterator[Hit]:
             met.add((agent, name))
             yield Hit(
                 prompt.path,
-                f"the prompt of {agent} mentions {name}, but {agent} is not shown its value",
-                hint=_expose_hint(subject, agent, name),
+                f"{prompt.what} mentions {name}, but {agent} is not shown its value",
+                hint=(_expose_hint(subject, agent, name),),
                 offset=offset,
                 length=len(name),
             )
 
 
 def _own_words(subject: Subject) -> dict[str, set[str]]:
-    """Return the names an agent has without seeing a value: tools, fields, what it sets."""
+    """Return the names an agent knows otherwise: its tools, fields, and variables it sets."""
     own: dict[str, set[str]] = {}
-    owners: dict[str, list[str]] = {}
     for tool in subject.spec.tools:
         own.setdefault(tool.agent, set()).add(tool.function)
-        owners.setdefault(tool.function, []).append(tool.agent)
     for binding in subject.spec.registry:
         fields = subject.models.get(binding.model or "", {})
         own.setdefault(binding.agent, set()).update(fields)
-    for placed in placed_triggers(subject):
-        trigger = placed.trigger
-        if isinstance(trigger, AgentTextTrigger):
-            own.setdefault(trigger.agent, set()).add(placed.variable)
-        elif isinstance(trigger, WaitsForTool):
-            for agent in owners.get(trigger.tool, ()):
-                own[agent].add(placed.variable)
+    for agent, name in set_in_turns(subject):
+        own.setdefault(agent, set()).add(name)
     return own
 
 
 def _spoken_at(name: str, text: str) -> int | None:
-    """Return where a name stands first outside of braces: of braces other rules speak."""
+    """Return the first offset of a name outside braces; other rules check braces."""
     for at in places_of(name, text):
         if not text[max(at - 9, 0) : at].rstrip().endswith("{"):
             return at
@@ -289,7 +250,7 @@ def _spoken_at(name: str, text: str) -> int | None:
 
 @rule("EXPO006", "agents", "variables")
 def reference_is_exact(subject: Subject) -> Iterator[Hit]:
-    for prompt in prompts(subject):
+    for prompt in templates(subject, PromptSection):
         for found in _ALMOST.finditer(prompt.text):
             shape = found.lastindex or 1
             name = found[shape]
@@ -297,7 +258,7 @@ def reference_is_exact(subject: Subject) -> Iterator[Hit]:
                 text = " ".join(found[0].split())
                 yield Hit(
                     prompt.path,
-                    f"in the prompt of {prompt.agent.agent_name}, {text} {_EFFECTS[shape - 1]}",
+                    f"in {prompt.what}, {text} {_EFFECTS[shape - 1]}",
                     hint=(
                         f"write {{{name}}} to put the value in",
                         f"or {{{{{name}}}}} for the literal text {{{name}}}",
@@ -321,7 +282,7 @@ def reader_may_read(subject: Subject) -> Iterator[Hit]:
 @rule("EXPO008", "agents", "variables", "exposure")
 def secret_is_hidden(subject: Subject) -> Iterator[Hit]:
     hint = "let a tool use the secret instead: what a model sees, it can repeat"
-    return _sights(subject, lambda it: it.secret, _secrecy, hint)
+    return _sights(subject, lambda variable: variable.secret, _secrecy, hint)
 
 
 def _secrecy(way: tuple[str, ...]) -> str:
@@ -352,32 +313,26 @@ def _likeness(way: tuple[str, ...]) -> str:
 def _sights(
     subject: Subject,
     is_goal: Callable[[Variable], bool],
-    told: Callable[[tuple[str, ...]], str],
+    describe: Callable[[tuple[str, ...]], str],
     hint: str,
 ) -> Iterator[Hit]:
-    """Report what agents are shown, or have in their prompts, that is or comes from a goal."""
+    """Report variables in contexts and prompts that match a goal or are computed from one."""
     shown: set[tuple[str, str]] = set()
     for agent, path, name in exposed(subject):
         way = way_down(subject, name, is_goal)
         if way:
             shown.add((agent, name))
-            fact = f"{agent} is shown {name}, which {told(way)}"
+            fact = f"{agent} is shown {name}, which {describe(way)}"
             yield Hit(path, fact, cause=computed_from(way), hint=(hint,))
-    for use in insertions(subject):
+    for use in inserted(subject, PromptSection):
         way = way_down(subject, use.name, is_goal)
-        if way and (use.agent, use.name) not in shown:
-            yield Hit(
-                use.path,
-                f"the prompt of {use.agent} inserts {use.name}, which {told(way)}",
-                cause=computed_from(way),
-                hint=(hint,),
-                offset=use.offset,
-                length=len(use.name),
-            )
+        if way and (use.owner, use.name) not in shown:
+            fact = f"{use.what} inserts {use.name}, which {describe(way)}"
+            yield use.hit(fact, hint, cause=computed_from(way))
 
 
 def shown_to(subject: Subject) -> dict[str, set[str]]:
-    """Return what each agent is shown, agents and variables that are misspelt taken as meant."""
+    """Return the variables that each agent sees; misspelt names count as what they mean."""
     shown: dict[str, set[str]] = {}
     for agent, listed in subject.spec.exposure.items():
         names = {variable_meant(subject, name) for name in listed}

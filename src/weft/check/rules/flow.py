@@ -1,85 +1,42 @@
-"""Family FLOW, first part: the order of steps, retries, time limits and approvals."""
+"""Family FLOW: the order of steps, options without effect, branches, reading and setting."""
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Final, cast
 
-from weft.check.flow_parts import flow_of, is_flow, placed_parts, sources, steps, works
-from weft.check.rules.board import changed
-from weft.check.rules.references import Reference, unknown_name
-from weft.check.subject import Hit, Subject, rule
-from weft.check.values import key_of
+from weft.check.answer_schema import UnknownKey
+from weft.check.declarations import bound_model
+from weft.check.flow_parts import NODES, inside, sources, state_fields, type_at, works
+from weft.check.parts import owned, parts_of, placed_parts
+from weft.check.rules.comparisons import instead, kinds_of
+from weft.check.rules.references import Reference, unknown_field, unknown_name
+from weft.check.spelling import agent_meant, listed, short
+from weft.check.subject import FLOW, Hit, Subject, rule
+from weft.check.texts import (
+    FLOW_TEMPLATES,
+    FLOW_TESTS,
+    Mention,
+    inserted,
+    parsed_conditions,
+    templates,
+    tested,
+)
+from weft.check.values import format_value, key_of, value_error
 from weft.findings import Path
 from weft.spec import flow as spec
 from weft.spec.agents import HistoryIngredient
-from weft.spec.tools import ADDRESSEE
-
-#: What only a conversation has, of the workflow and of its agents.
-_OF_WORKFLOW: Final = (
-    "initial_agent", "parallel", "default_target", "orchestration_pattern", "initial_message",
-    "initial_message_to_user", "max_turns", "human_in_the_loop", "initiated_by", "startup_mode",
-    "visual_agents", "condition_profile", "llm_conditions",
-)  # fmt: skip
-_OF_AGENTS: Final = (
-    "handoff_tools", "auto_tool_mode", "human_interaction", "max_consecutive_auto_reply",
-)  # fmt: skip
-
-#: The most of what a flow may wait, and try: beyond, somebody has mistaken the unit.
-_YEAR: Final = 31_536_000
-_MOST_ATTEMPTS: Final = 1000
+from weft.spec.conditions import Name
+from weft.spec.type_meaning import finite_values
+from weft.spec.types import ANY, Scalar, TypeExpr, print_type
 
 
-@rule("FLOW001", "flow", "orchestrator", "handoffs", "agents")
-def one_way_to_work_together(subject: Subject) -> Iterator[Hit]:
-    workflow = subject.spec
-    if not is_flow(subject):
-        return
-    parts = [*changed(workflow.orchestrator, _OF_WORKFLOW, ("orchestrator",))]
-    parts += [(("handoffs", 0), "handoffs")] if workflow.handoffs else []
-    for index, agent in enumerate(workflow.agents):
-        parts += changed(agent, _OF_AGENTS, ("agents", index))
-    for path, name in parts:
-        yield Hit(
-            path,
-            f"{name} is for a conversation, and this workflow is a flow",
-            hint=("remove it: in a flow, steps say who works", "or remove flow.json"),
-        )
+def _nodes(subject: Subject) -> Iterator[tuple[Path, spec.Node]]:
+    return cast("Iterator[tuple[Path, spec.Node]]", parts_of(subject, *NODES))
 
 
-@rule("FLOW002", "flow", "orchestrator")
-def everything_has_a_name(subject: Subject) -> Iterator[Hit]:
-    if not is_flow(subject):
-        return
-    if not subject.spec.orchestrator.workflow_name.strip():
-        path = ("orchestrator", "workflow_name")
-        yield Hit(path, "the workflow has no name", hint=("write a name in PascalCase",))
-    for path, name in _names(subject):
-        if not name.strip():
-            fact = "a part of the flow has no name"
-            yield Hit(path, fact, hint=("say in one or two words what is done there",))
-    for path, name in (*_names(subject), *_path_names(subject)):
-        if "/" in name:
-            fact = f'"{name}" has a slash, which separates names in the journal'
-            yield Hit(path, fact, hint=("write the name without /",))
-
-
-def _path_names(subject: Subject) -> Iterator[tuple[Path, str]]:
-    for path, fork in forks(subject):
-        firsts = [it.steps[0].name if it.steps else "" for it in fork.paths]
-        for index, it in enumerate(fork.paths):
-            if it.name != firsts[index]:  # A path that is called like its first step.
-                yield (*path, "paths", index, "name"), it.name
-
-
-def _names(subject: Subject) -> Iterator[tuple[Path, str]]:
-    for it in placed_parts(subject):
-        if not isinstance(it.part, spec.Path):
-            yield (*it.path, "name"), it.part.name
-
-
-@rule("FLOW003", "flow")
+@rule("FLOW003", "flow", modes=FLOW)
 def there_are_steps(subject: Subject) -> Iterator[Hit]:
-    if is_flow(subject) and not flow_of(subject).steps:
+    if subject.spec.flow and not subject.spec.flow.steps:
         fact = "the flow has no steps, so nothing is done"
         yield Hit(("flow",), fact, hint=("add steps, in the order in which they are done",))
 
@@ -98,134 +55,44 @@ def names_are_unique(subject: Subject) -> Iterator[Hit]:
 
 def _named_once(subject: Subject) -> Iterator[tuple[str, list[tuple[Path, str]]]]:
     """Yield lists of names that must differ within each list."""
-    yield "step", list(_names(subject))
-    for path, fork in forks(subject):
-        paths = [((*path, "paths", n, "name"), it.name) for n, it in enumerate(fork.paths)]
+    yield "step", [((*path, "name"), node.name) for path, node in _nodes(subject)]
+    for path, fork in parts_of(subject, spec.Fork):
+        paths = [
+            ((*path, "paths", n, "name"), fork_path.name) for n, fork_path in enumerate(fork.paths)
+        ]
         yield f"path of the fork {fork.name}", paths
-    for path, approval in approvals(subject):
+    for path, approval in parts_of(subject, spec.Approval):
         options = [((*path, "options"), option.name) for option in approval.options]
         yield f"option of {approval.name}", options
-    for it in placed_parts(subject):
-        if isinstance(it.part, spec.Branch):
-            cases = enumerate(it.part.cases)
-            values = [((*it.path, "cases", n, "value"), key_of(case.value)) for n, case in cases]
-            yield f"case of the branch {it.part.name}", values
+    for path, branch in parts_of(subject, spec.Branch):
+        values = [
+            ((*path, "cases", n, "value"), key_of(case.value))
+            for n, case in enumerate(branch.cases)
+        ]
+        yield f"case of the branch {branch.name}", values
     for path, step, source in sources(subject):
         if isinstance(source, spec.RetrievalIngredient):
             keys = [((*path, "filters", n, "key"), one.key) for n, one in enumerate(source.filters)]
             yield f"filter in the retrieval of {step.name}", keys
 
 
-def forks(subject: Subject) -> Iterator[tuple[Path, spec.Fork]]:
-    for it in placed_parts(subject):
-        if isinstance(it.part, spec.Fork):
-            yield it.path, it.part
-
-
 @rule("FLOW006", "flow")
 def fork_has_a_join(subject: Subject) -> Iterator[Hit]:
-    for path, fork in forks(subject):
+    for path, fork in parts_of(subject, spec.Fork):
         if fork.join is None:
             fact = f"the paths of the fork {fork.name} never come together"
             yield Hit(path, fact, hint=("add the step that joins them: join",))
 
 
-@rule("FLOW007", "flow")
-def fork_has_paths(subject: Subject) -> Iterator[Hit]:
-    for path, fork in forks(subject):
-        if len(fork.paths) < 2:
-            count = "one path" if fork.paths else "no paths"
-            fact = f"the fork {fork.name} has {count}, and nothing to go beside it"
-            yield Hit(path, fact, hint=("add a path, or write the steps without a fork",))
-
-
-@rule("FLOW008", "flow")
-def fork_path_has_steps(subject: Subject) -> Iterator[Hit]:
-    for path, fork in forks(subject):
-        for index, it in enumerate(fork.paths):
-            if not it.steps:
-                fact = f"the path {it.name} of the fork {fork.name} has no steps"
-                yield Hit((*path, "paths", index), fact, hint=("add a step, or remove the path",))
-
-
-@rule("FLOW009", "flow")
-def loop_has_steps(subject: Subject) -> Iterator[Hit]:
-    for path, loop in _loops(subject):
-        if not loop.steps:
-            fact = f"the loop {loop.name} has no steps, so nothing can change in it"
-            yield Hit(path, fact, hint=("add the steps that are done again",))
-
-
-@rule("FLOW010", "flow")
-def loop_is_done_once(subject: Subject) -> Iterator[Hit]:
-    for path, loop in _loops(subject):
-        if loop.max_iterations < 1:
-            fact = f"the loop {loop.name} is done at most {loop.max_iterations} times"
-            yield Hit((*path, "max_iterations"), fact, hint=("write 1 or more",))
-
-
-def _loops(subject: Subject) -> Iterator[tuple[Path, spec.Repeat]]:
-    for it in placed_parts(subject):
-        if isinstance(it.part, spec.Repeat):
-            yield it.path, it.part
-
-
-@rule("FLOW012", "flow")
-def confidence_is_a_share(subject: Subject) -> Iterator[Hit]:
-    for path, step in steps(subject):
-        if step.confidence and not 0 <= step.confidence.minimum <= 1:
-            fact = f"{step.name} must be sure by {step.confidence.minimum:g}, not by 0 to 1"
-            yield Hit((*path, "confidence", "minimum"), fact, hint=("write a share such as 0.8",))
-
-
 @rule("FLOW013", "flow")
 def low_confidence_is_handled(subject: Subject) -> Iterator[Hit]:
-    for path, step in steps(subject):
+    for path, step in parts_of(subject, spec.Step):
         if step.confidence and step.confidence.path is None:
             yield Hit(
                 (*path, "confidence"),
                 f"when {step.name} is not sure enough, the step fails",
-                hint=("say what is done then: on_low_confidence, in files confidence.path",),
+                hint=("add a path for this case: on_low_confidence, in files confidence.path",),
             )
-
-
-@rule("FLOW014", "flow")
-def step_is_tried(subject: Subject) -> Iterator[Hit]:
-    for path, step in steps(subject):
-        if step.retry is None:
-            continue
-        if not 1 <= step.retry.attempts <= _MOST_ATTEMPTS:
-            fact = f"{step.name} is tried {step.retry.attempts} times in all"
-            hint = f"write 1 to {_MOST_ATTEMPTS}: the first attempt counts"
-            yield Hit((*path, "retry", "attempts"), fact, hint=(hint,))
-        if not 0 <= step.retry.delay_seconds <= _YEAR:
-            fact = (
-                f"{step.name} waits {step.retry.delay_seconds:g} seconds before it is tried again"
-            )
-            hint = "write 0 or more, at most a year"
-            yield Hit((*path, "retry", "delay_seconds"), fact, hint=(hint,))
-
-
-@rule("FLOW015", "flow")
-def there_is_time(subject: Subject) -> Iterator[Hit]:
-    for path, what, seconds in _times(subject):
-        if not 0 < seconds <= _YEAR:
-            fact = f"{what} has {seconds:g} seconds"
-            yield Hit(path, fact, hint=("write more than 0 and at most a year, or remove it",))
-
-
-def _times(subject: Subject) -> Iterator[tuple[Path, str, float]]:
-    for it in placed_parts(subject):
-        match it.part:
-            case spec.Step(name=name, timeout_seconds=float(seconds)):
-                yield (*it.path, "timeout_seconds"), name, seconds
-            case spec.Approval(name=name, timeout_seconds=seconds, escalate=others):
-                yield (*it.path, "timeout_seconds"), name, seconds
-                for index, other in enumerate(others):
-                    path = (*it.path, "escalate", index, "timeout_seconds")
-                    yield path, other.approver, other.timeout_seconds
-            case _:
-                pass
 
 
 @rule("FLOW016", "flow")
@@ -240,21 +107,24 @@ def option_has_an_effect(subject: Subject) -> Iterator[Hit]:
 
 
 def _idle_paths(subject: Subject) -> Iterator[tuple[Path, str, str]]:
-    for it in placed_parts(subject):
-        if isinstance(it.part, spec.Path) and it.part.ends and "failure" in it.inside:
+    for path, part in parts_of(subject, spec.Path):
+        if part.ends and "failure" in inside(path):
             fact = "after a failure path the run has failed in any case, so it cannot be completed"
-            yield (*it.path, "ends"), fact, "remove complete() or ends"
-        if isinstance(it.part, spec.Step) and it.part.compensate and "aside" in it.inside:
-            fact = f"{it.part.name} is done after a failure, and nothing of that is undone"
-            yield (*it.path, "compensate"), fact, "remove it, or do the step on the main line"
-    undone = any(step.compensate for _, step in steps(subject))
-    if flow_of(subject).compensate_on_cancel and not undone:
-        fact = "when the run is stopped there is nothing to undo"
-        yield ("flow", "compensate_on_cancel"), fact, "let a step say what undoes it: compensate"
+            yield (*path, "ends"), fact, "remove complete() or ends"
+    undone = [(path, step) for path, step in parts_of(subject, spec.Step) if step.compensate]
+    for path, step in undone:
+        if "aside" in inside(path):
+            fact = f"{step.name} is done after a failure, and nothing of that is undone"
+            yield (*path, "compensate"), fact, "remove it, or do the step on the main line"
+    for path, flow in parts_of(subject, spec.Flow):
+        if flow.compensate_on_cancel and not undone:
+            fact = "when the run is stopped there is nothing to undo"
+            hint = "let a step say what undoes it: compensate"
+            yield (*path, "compensate_on_cancel"), fact, hint
 
 
 def _idle_options(subject: Subject) -> Iterator[tuple[Path, str, str]]:
-    for path, step in steps(subject):
+    for path, step in parts_of(subject, spec.Step):
         retry, context = step.retry, step.context
         if retry and retry.attempts == 1:
             fact = f"{step.name} is tried once, as it is without a retry"
@@ -279,7 +149,7 @@ def _idle_works(subject: Subject) -> Iterator[tuple[Path, str, str]]:
         if not isinstance(work, spec.AgentWork):
             continue
         if work.options and not work.step:
-            fact = f"{step.name} has options, and no class that is made with them"
+            fact = f"{step.name} has options, but no class to create with them"
             yield (*path, "options"), fact, "name the class under step, or remove the options"
         for key in ("prompt", "output"):
             if work.step and getattr(work, key):
@@ -288,101 +158,270 @@ def _idle_works(subject: Subject) -> Iterator[tuple[Path, str, str]]:
 
 
 def _idle_approvals(subject: Subject) -> Iterator[tuple[Path, str, str]]:
-    for path, it in approvals(subject):
-        if it.on_rejection and it.options and not any(one.rejects for one in it.options):
-            fact = f"no answer to {it.name} rejects anything"
+    for path, approval in parts_of(subject, spec.Approval):
+        if approval.on_rejection and not any(one.rejects for one in approval.options):
+            fact = f"no answer to {approval.name} rejects anything"
             yield (*path, "on_rejection"), fact, "let an option say rejects, or remove the path"
-        if it.on_timeout and it.default is not None:
-            fact = f'without an answer to {it.name}, "{it.default}" is used'
+        if approval.on_timeout and approval.default is not None:
+            fact = f'without an answer to {approval.name}, "{approval.default}" is used'
             yield (*path, "on_timeout"), fact, "remove the default, or remove the path"
 
 
 @rule("FLOW017", "flow")
 def fork_does_not_end_the_run(subject: Subject) -> Iterator[Hit]:
-    for it in placed_parts(subject):
-        # After a failure it has no effect, which FLOW016 reports.
-        breaks_off = "fork" in it.inside and "failure" not in it.inside
-        if isinstance(it.part, spec.Path) and it.part.ends and breaks_off:
+    for path, part in parts_of(subject, spec.Path):
+        # After a failure it has no effect; FLOW016 reports that.
+        if part.ends and "fork" in inside(path) and "failure" not in inside(path):
             yield Hit(
-                it.path,
+                path,
                 "a path inside a fork ends the run while the others are under way",
                 hint=(
-                    "let it go on to the join, and decide after that",
-                    "a low-confidence path goes on with rejoin_main_flow()",
+                    "let it continue to the join, and decide after that",
+                    "a low-confidence path continues with rejoin_main_flow()",
                 ),
             )
 
 
-def approvals(subject: Subject) -> Iterator[tuple[Path, spec.Approval]]:
-    for it in placed_parts(subject):
-        if isinstance(it.part, spec.Approval):
-            yield it.path, it.part
-
-
 @rule("FLOW025", "flow")
 def approval_can_be_given(subject: Subject) -> Iterator[Hit]:
-    for path, it in approvals(subject):
-        names = [one.name for one in it.options]
-        if not names:
-            fact = f"{it.name} cannot be answered: it has no options"
-            yield Hit((*path, "options"), fact, hint=("add options, or leave the key out",))
-        elif all(one.rejects for one in it.options):
-            fact = f"every answer to {it.name} rejects it"
+    for path, approval in parts_of(subject, spec.Approval):
+        if all(one.rejects for one in approval.options):
+            fact = f"every answer to {approval.name} rejects it"
             yield Hit((*path, "options"), fact, hint=("add an option that does not reject",))
 
 
 @rule("NAME001", "flow")
 def default_is_an_option(subject: Subject) -> Iterator[Hit]:
-    for path, it in approvals(subject):
-        names = [one.name for one in it.options]
-        if names and it.default is not None and it.default not in names:
+    for path, approval in parts_of(subject, spec.Approval):
+        names = [one.name for one in approval.options]
+        if approval.default is not None and approval.default not in names:
             reference = Reference(
-                (*path, "default"), "", it.default, f"the default of {it.name} is"
+                (*path, "default"), "", approval.default, f"the default of {approval.name} is"
             )
             yield unknown_name(reference, "option", names, f"write {' or '.join(names)}")
-
-
-@rule("FLOW026", "flow")
-def somebody_is_asked(subject: Subject) -> Iterator[Hit]:
-    for path, it in approvals(subject):
-        asked: list[tuple[Path, str]] = [((*path, "approver"), it.approver)]
-        asked += [
-            ((*path, "escalate", index, "approver"), other.approver)
-            for index, other in enumerate(it.escalate)
-        ]
-        for place, name in asked:
-            if not re.fullmatch(ADDRESSEE, name):
-                fact = f'{it.name} has the invalid approver "{name}"'
-                yield Hit(place, fact, hint=("write user:NAME, role:NAME or group:NAME",))
 
 
 @rule("FLOW036", "flow")
 def step_is_reached(subject: Subject) -> Iterator[Hit]:
     sequences: dict[Path, list[spec.Node]] = {}
-    for it in placed_parts(subject):
-        if not isinstance(it.part, spec.Path) and isinstance(it.path[-1], int):
-            sequences.setdefault(it.path[:-1], []).append(it.part)
+    for path, node in _nodes(subject):
+        if isinstance(path[-1], int):
+            sequences.setdefault(path[:-1], []).append(node)
     for path, nodes in sequences.items():
         left = next((index for index, node in enumerate(nodes[:-1]) if _leaves(node)), None)
         if left is not None:
             yield _unreached((*path, left + 1), nodes[left + 1].name)
-    flow = flow_of(subject)
-    if flow.finally_ and any(map(_leaves, flow.steps)):
-        yield _unreached(("flow", "finally"), flow.finally_.name)
+    for path, flow in parts_of(subject, spec.Flow):
+        if flow.finally_ and any(map(_leaves, flow.steps)):
+            yield _unreached((*path, "finally"), flow.finally_.name)
 
 
 def _unreached(path: Path, name: str) -> Hit:
     fact = f"{name} is never reached: every path before it ends the run"
-    return Hit(path, fact, hint=("let one of the paths go on, or remove what follows",))
+    return Hit(
+        path, fact, hint=("let one of the paths continue, or remove the steps after the branch",)
+    )
 
 
 def _leaves(node: spec.Node) -> bool:
-    """Tell whether nothing goes on after a node: what has no case fails."""
+    """Return whether every way through a node ends the run; a value without a case fails."""
     match node:
         case spec.Branch(cases=cases, otherwise=otherwise):
             paths = [*(case.path for case in cases), *([otherwise] if otherwise else [])]
-            return bool(paths) and all(it.ends or any(map(_leaves, it.steps)) for it in paths)
+            return bool(paths) and all(path.ends or any(map(_leaves, path.steps)) for path in paths)
         case spec.Repeat(steps=inner):
             return any(map(_leaves, inner))
         case _:
             return False
+
+
+_BOOL: Final = Scalar("bool")
+#: Braces around a part of a value: a template inserts whole variables only.
+_PART: Final = re.compile(r"(?<!\{)\{([A-Za-z_]\w*(?:\.\w+)+)\}(?!\})")
+
+
+@rule("COND002", "flow", "variables", "models")
+def tested_field_exists(subject: Subject) -> Iterator[Hit]:
+    return _unknown_fields(subject, tested(subject, *FLOW_TESTS), " tests")
+
+
+@rule("NAME001", "flow", "variables", "models")
+def field_exists(subject: Subject) -> Iterator[Hit]:
+    yield from _unknown_fields(subject, (*_read(subject), *_set(subject)))
+    yield from _unknown_fields(subject, inserted(subject, *FLOW_TEMPLATES), " inserts")
+
+
+def _unknown_fields(subject: Subject, uses: Iterable[Mention], verb: str = "") -> Iterator[Hit]:
+    for use in uses:
+        found = type_at(subject, use.name)
+        if isinstance(found, UnknownKey):
+            what = f"{use.what}{verb}"
+            known = found.known if found.offset else state_fields(subject)
+            what = f"{what} {use.name}," if found.offset else what
+            yield unknown_field(use.path, what, found, offset=use.offset or 0, known=known)
+
+
+@rule("FLOW019", "flow", "variables", "models")
+def field_can_be_used(subject: Subject) -> Iterator[Hit]:
+    fields = state_fields(subject)
+    whole = set(_set(subject))
+    for use in (*_read(subject), *whole):
+        first = use.name.partition(".")[0]
+        if isinstance(type_at(subject, use.name), UnknownKey):
+            continue
+        if first not in fields:
+            message = f'{use.what} "{use.name}", which is not a field of the state'
+            yield use.hit(message, "use a field of the state: a derived variable")
+        elif use in whole and first != use.name:
+            message = f'{use.what} "{use.name}", but only whole fields can be set'
+            yield use.hit(message, f"set {first}, or write a function as the step")
+    yield from _parts_inserted(subject)
+
+
+def _read(subject: Subject) -> Iterator[Mention]:
+    kinds = (spec.StateIngredient, spec.RetrievalIngredient, spec.RetrievalFilter)
+    for path, step, part in owned(subject, spec.Step, *kinds):
+        key = "query_path" if isinstance(part, spec.RetrievalIngredient) else "path"
+        if name := getattr(part, key):
+            what = f"the context of {step.name} reads"
+            yield Mention(name, (*path, key), None, what, step.name)
+
+
+def _set(subject: Subject) -> Iterator[Mention]:
+    for placed in placed_parts(subject, spec.AgentWork, spec.Approval):
+        owner = placed.part if isinstance(placed.part, spec.Approval) else placed.inside(spec.Step)
+        if placed.part.output and owner:
+            what = f"{owner.name} sets"
+            yield Mention(placed.part.output, placed.at("output"), None, what, owner.name)
+
+
+def _parts_inserted(subject: Subject) -> Iterator[Hit]:
+    for placed in templates(subject, *FLOW_TEMPLATES):
+        for found in _PART.finditer(placed.text):
+            if found[1].partition(".")[0] in subject.variable_names:
+                yield Hit(
+                    placed.path,
+                    f'{placed.what} inserts "{found[1]}", and only whole fields can be inserted',
+                    hint=("let a step copy it into a field of its own, and insert that field",),
+                    offset=found.start(1),
+                    length=len(found[1]),
+                )
+
+
+@rule("COND003", "flow", "variables", "models")
+def case_can_come(subject: Subject) -> Iterator[Hit]:
+    for path, branch, type_ in _typed_branches(subject):
+        for index, case in enumerate(branch.cases):
+            if _never_comes(subject, case, type_):
+                yield Hit(
+                    (*path, "cases", index, "value"),
+                    f"{branch.on} is never {format_value('', case.value)},"
+                    " so this case never applies",
+                    hint=_meant(type_, case.value),
+                )
+
+
+def _never_comes(subject: Subject, case: spec.Case, type_: TypeExpr) -> bool:
+    # Null also means "no value yet".
+    return case.value is not None and value_error(type_, case.value, subject.models) is not None
+
+
+def _meant(type_: TypeExpr, value: object) -> tuple[str, ...]:
+    scalar = value if isinstance(value, str | int | float) else None
+    return instead(type_, scalar) or ("write a value of its type, or remove the case",)
+
+
+@rule("FLOW024", "flow", "variables", "models")
+def every_value_has_a_case(subject: Subject) -> Iterator[Hit]:
+    for path, branch, type_ in _typed_branches(subject):
+        all_values = finite_values(type_)
+        wrong = any(_never_comes(subject, case, type_) for case in branch.cases)
+        if branch.otherwise is not None or all_values is None or wrong:
+            continue
+        met = {key_of(case.value) for case in branch.cases}
+        left = [format_value("", value) for value in all_values if key_of(value) not in met]
+        if left:
+            fact = f"the branch {branch.name} has no case for {listed(left)}: the run fails then"
+            yield Hit(path, fact, hint=("add the case, or an otherwise path",))
+
+
+def _typed_branches(subject: Subject) -> Iterator[tuple[Path, spec.Branch, TypeExpr]]:
+    for placed, condition in parsed_conditions(subject, spec.Branch):
+        found = type_at(subject, condition.name) if isinstance(condition, Name) else _BOOL
+        if not isinstance(found, UnknownKey):
+            yield placed.path[:-1], placed.part, found
+
+
+@rule("FLOW028", "flow", "orchestrator")
+def source_is_there(subject: Subject) -> Iterator[Hit]:
+    own = subject.spec.orchestrator.workflow_name
+    for path, step, source in owned(subject, spec.Step, spec.ArtifactsIngredient):
+        if source.board == own:
+            fact = f"the context of {step.name} reads the board of {own}, which is a flow"
+            yield Hit((*path, "board"), fact, hint=("name a workflow that is a board",))
+    for path, step in parts_of(subject, spec.Step):
+        template = step.context.format.template if step.context else None
+        if template is not None and "{context}" not in template:
+            fact = f"the template of {step.name} has no place for the context"
+            place = (*path, "context", "format", "template")
+            yield Hit(place, fact, hint=("write {context} where the context belongs",))
+
+
+@rule("FLOW029", "flow", "agents", "registry", "variables", "models")
+def reply_sets_something(subject: Subject) -> Iterator[Hit]:
+    fields = state_fields(subject)
+    for path, step in parts_of(subject, spec.Step):
+        work = step.work
+        if not isinstance(work, spec.AgentWork) or work.output or work.step:
+            continue
+        model = bound_model(subject, work.agent)
+        if work.agent not in subject.agents or (model and model not in subject.models):
+            continue
+        known = subject.models.get(model or "", {})
+        if not model or not set(known).intersection(fields):
+            what = f"no field of {model} is one of the state" if model else "it is free text"
+            yield Hit(
+                (*path, "work"),
+                f"the reply of {work.agent} changes nothing in the state: {what}",
+                hint=("say under output which field gets the reply",),
+            )
+
+
+@rule("NAME003", "flow", "agents", modes=FLOW)
+def agent_has_a_step(subject: Subject) -> Iterator[Hit]:
+    busy = {agent_meant(subject, work.agent) for _, work in parts_of(subject, spec.AgentWork)}
+    for index, agent in enumerate(subject.spec.agents):
+        if agent.agent_name not in busy:
+            fact = f"{agent.agent_name} is never used: it does no step of the flow"
+            place = ("agents", index, "agent_name")
+            yield Hit(place, fact, hint=("let it do a step, or remove it",))
+
+
+@rule("FLOW035", "flow", "agents", "registry", "variables", "models")
+def what_is_set_fits(subject: Subject) -> Iterator[Hit]:
+    for path, work in parts_of(subject, spec.AgentWork):
+        if work.output and work.agent in subject.agents:
+            model = bound_model(subject, work.agent)
+            wanted, given = ("object", f"a {model}") if model else ("text", "text")
+            type_ = type_at(subject, work.output)
+            if not isinstance(type_, UnknownKey) and wanted not in kinds_of(type_):
+                fact = f"{work.agent} replies with {given}, and {work.output} is"
+                yield _unfit((*path, "output"), fact, type_)
+    for path, approval in parts_of(subject, spec.Approval):
+        type_ = type_at(subject, approval.output) if approval.output else ANY
+        unfit = [
+            one.name
+            for one in approval.options
+            if not isinstance(type_, UnknownKey) and value_error(type_, one.name, subject.models)
+        ]
+        if unfit and not isinstance(type_, UnknownKey):
+            yield _unfit(
+                (*path, "output"),
+                f"{approval.name} sets {listed(unfit)}, and {approval.output} is",
+                type_,
+            )
+
+
+def _unfit(path: Path, fact: str, type_: TypeExpr) -> Hit:
+    hint = "name another field, or change its type"
+    return Hit(path, f"{fact} {short(print_type(type_))}", hint=(hint,))

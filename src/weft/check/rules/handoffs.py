@@ -5,31 +5,22 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Final, TypeAlias
 
-from weft.check.code.facts import reached
-from weft.check.declarations import placed_triggers
+from weft.check.code.facts import reachable
+from weft.check.declarations import set_in_turns
 from weft.check.explore.domains import questions_in, samples
 from weft.check.explore.ground import MOST_QUESTIONS, Truth, lay_out, truth
 from weft.check.rules.code import tool_entries
-from weft.check.rules.conditions import HandoffCondition, handoff_conditions
 from weft.check.spelling import listed
 from weft.check.subject import CONVERSATION, Hit, Subject, rule
+from weft.check.texts import PlacedCondition, parsed_conditions
 from weft.engine.compile import handoff_tools
 from weft.engine.conversation.routing import startup_mode
 from weft.engine.variables.conditions import UNKNOWN
 from weft.findings import Fix, Json, Path, Remove
 from weft.ids import USER
-from weft.spec.agents import ConditionScope, Handoff
+from weft.spec.agents import Handoff
 from weft.spec.conditions import And, Condition, names
 from weft.spec.orchestrator import Orchestrator
-from weft.spec.triggers import (
-    AgentTextTrigger,
-    AgentTurnCountTrigger,
-    LifecycleTrigger,
-    ToolCallTrigger,
-    ToolFailedTrigger,
-    ToolResponseTrigger,
-    UiResponseTrigger,
-)
 from weft.spec.type_meaning import validation_error
 from weft.spec.types import Scalar as ScalarType
 from weft.spec.variables import ComputedSource, StaticSource, Variable
@@ -39,7 +30,7 @@ from weft.spec.variables import ComputedSource, StaticSource, Variable
 def one_fallback(subject: Subject) -> Iterator[Hit]:
     kept: dict[str, tuple[int, Handoff]] = {}
     for index, handoff in sorted(enumerate(subject.spec.handoffs), key=_order):
-        if not _is_fallback(handoff):
+        if handoff.condition is not None:
             continue
         first, other = kept.setdefault(handoff.source_agent, (index, handoff))
         if first != index:
@@ -59,11 +50,6 @@ def _order(entry: tuple[int, Handoff]) -> tuple[int, int]:
     return entry[1].priority, entry[0]
 
 
-def _is_fallback(handoff: Handoff, scope: ConditionScope = "post") -> bool:
-    plain = handoff.condition is None and handoff.condition_type == "expression"
-    return plain and handoff.condition_scope == scope
-
-
 @rule("HAND016", "handoffs", "agents", modes=CONVERSATION)
 def reason_of_an_end(subject: Subject) -> Iterator[Hit]:
     # NAME001 reports a target that does not exist, such as a misspelt "terminate".
@@ -75,18 +61,6 @@ def reason_of_an_end(subject: Subject) -> Iterator[Hit]:
                 f"{handoff.source_agent} hands off to {handoff.target_agent} with a reason, "
                 "which is used only when the run ends",
                 hint=('remove "reason", or make "terminate" the target',),
-            )
-
-
-@rule("HAND017", "handoffs", modes=CONVERSATION)
-def agent_gets_to_reply(subject: Subject) -> Iterator[Hit]:
-    for index, handoff in enumerate(subject.spec.handoffs):
-        if _is_fallback(handoff, "pre"):
-            yield Hit(
-                ("handoffs", index, "condition_scope"),
-                f"{handoff.source_agent} can never reply: before each of its turns it "
-                f"hands off to {handoff.target_agent}, without a condition",
-                hint=('give the handoff a condition, or set "condition_scope": "post"',),
             )
 
 
@@ -147,74 +121,75 @@ def _why_no_user(orchestrator: Orchestrator) -> str | None:
 
 @rule("HAND007", "handoffs", "variables", modes=CONVERSATION)
 def priorities_differ(subject: Subject) -> Iterator[Hit]:
-    for first, second in _tied(subject):
-        values = domain(first.condition, second.condition, subject.spec.variables)
-        # After a rule that always applies no other is asked, whatever the priorities: HAND009.
-        if hold_together(first.condition, second.condition, values) and not holds_always(
-            first.condition, values
-        ):
+    for (first, earlier), (second, later) in _tied(subject):
+        values = domain(earlier, later, subject.spec.variables)
+        # No rule is evaluated after one that always applies; HAND009 reports those.
+        if hold_together(earlier, later, values) and not holds_always(earlier, values):
             yield Hit(
                 second.path,
-                f"the handoffs {first} and {second} may apply at the same time and have the same "
-                f"priority {second.handoff.priority}; the first in the file wins",
+                f"the handoffs {first.owner} and {second.owner} may apply at the same time and "
+                f"have the same priority {second.part.priority}; the first in the file wins",
                 hint=("give them different priorities, or conditions that exclude each other",),
             )
 
 
-def _tied(subject: Subject) -> Iterator[tuple[HandoffCondition, HandoffCondition]]:
+_Found: TypeAlias = tuple[PlacedCondition[Handoff], Condition]
+
+
+def _tied(subject: Subject) -> Iterator[tuple[_Found, _Found]]:
     known = [
-        found
-        for found in handoff_conditions(subject)
-        if subject.variable_names.issuperset(names(found.condition))
+        (placed, condition)
+        for placed, condition in parsed_conditions(subject, Handoff)
+        if subject.variable_names.issuperset(names(condition))
     ]
     for _, group in groupby(sorted(known, key=_rank), key=_rank):
         rules = list(group)
         for position, second in enumerate(rules):
             for first in rules[:position]:
-                if first.handoff.target_agent != second.handoff.target_agent:
+                if first[0].part.target_agent != second[0].part.target_agent:
                     yield first, second
 
 
-def _rank(found: HandoffCondition) -> tuple[str, str, int]:
-    handoff = found.handoff
+def _rank(found: _Found) -> tuple[str, str, int]:
+    handoff = found[0].part
     return handoff.source_agent, handoff.condition_scope, handoff.priority
 
 
 #: The values to try for each variable.
 Samples: TypeAlias = dict[str, tuple[Json, ...]]
 
-#: Of more combinations it is not known whether two conditions hold together.
+#: With more combinations than this two conditions are assumed to overlap.
 _MOST_COMBINATIONS: Final = 1 << 20
 _TEXT: Final = ScalarType("str")
 
 
 def domain(left: Condition, right: Condition, variables: Mapping[str, Variable]) -> Samples:
-    """Choose the values to try; a variable of which too little is known has one unknown value."""
+    """Choose the values to try; a variable without known values gets one unknown value."""
     both = And((left, right))
     return {name: _samples(name, variables.get(name), both) for name in names(both)}
 
 
 def hold_together(left: Condition, right: Condition, values: Samples) -> bool:
-    """Tell whether some combination may make both conditions hold; too many to try count as one."""
+    """Return whether both conditions may hold at once; assumed if there are too many cases."""
     combinations = math.prod(map(len, values.values()))
     if combinations > _MOST_COMBINATIONS:
         return True
     first, second = _truth(left, values), _truth(right, values)
     if 2 * combinations > MOST_QUESTIONS or any(UNKNOWN in found for found in values.values()):
         return bool((first.yes | first.open) & (second.yes | second.open))
-    # Where all is known and was asked, what has no answer is no yes.
+    # All cases were tried and all values are known: no answer counts as false.
     return bool(first.yes & second.yes)
 
 
 def holds_always(condition: Condition, values: Samples) -> bool:
-    """Tell whether a condition holds whatever the values are."""
+    """Return whether a condition holds for all values."""
     found = _truth(condition, values)
     return not (found.no or found.open)
 
 
 def _truth(condition: Condition, values: Samples) -> Truth:
     space = lay_out(values)
-    return truth(condition, {name: it.blocks for name, it in space.axes.items()}, space.full)
+    return truth(condition, {name: axis.blocks for name, axis in space.axes.items()}, space.full)
 
 
 def _samples(name: str, variable: Variable | None, condition: Condition) -> tuple[Json, ...]:
@@ -234,26 +209,11 @@ def _may_be_empty(variable: Variable) -> bool:
 # -- groups
 
 
-def _path(index: int, *rest: str | int) -> Path:
-    return ("orchestrator", "parallel", index, *rest)
-
-
-@rule("HAND022", "orchestrator", modes=CONVERSATION)
-def merge_function_is_there(subject: Subject) -> Iterator[Hit]:
-    for index, group in enumerate(subject.spec.orchestrator.parallel):
-        if (group.merge == "custom") != (group.function is not None):
-            fact = f"the group {group.name} merges with {group.merge}, and "
-            fact += "names no function" if group.function is None else "its function is not used"
-            hint = 'write "merge": "custom" and "function": "module:function", or neither'
-            key = "merge" if group.function is None else "function"
-            yield Hit(_path(index, key), fact, hint=(hint,))
-
-
 @rule("HAND023", "orchestrator", "agents", "variables", "tools", "code", modes=CONVERSATION)
 def members_set_variables_of_their_own(subject: Subject) -> Iterator[Hit]:
     for index, group in enumerate(subject.spec.orchestrator.parallel):
         if group.merge in ("first", "majority"):
-            continue  # what one of them has set counts
+            continue  # the value of one member is kept
         writers: dict[str, set[str]] = {}
         for agent, name in _writes(subject):
             if agent in group.members:
@@ -261,9 +221,9 @@ def members_set_variables_of_their_own(subject: Subject) -> Iterator[Hit]:
         for name, found in writers.items():
             variable = subject.spec.variables.get(name)
             if len(found) > 1 and variable is not None and variable.merge is None:
-                first, *others = [it for it in group.members if it in found]
+                first, *others = [member for member in group.members if member in found]
                 yield Hit(
-                    _path(index, "members"),
+                    ("orchestrator", "parallel", index, "members"),
                     f"in the group {group.name}, {listed([first, *others])} may set {name}: "
                     f"what {first} sets counts, what differs is refused",
                     hint=(
@@ -275,27 +235,9 @@ def members_set_variables_of_their_own(subject: Subject) -> Iterator[Hit]:
 
 def _writes(subject: Subject) -> Iterator[tuple[str, str]]:
     """Yield which agent may set which variable in its turn."""
-    users: dict[str, list[str]] = {}
     for entry in tool_entries(subject):
         tool = entry.declared
-        users.setdefault(tool.function, []).append(tool.agent)
-        found = reached(subject, entry.file or "", tool.function) if entry.function else ()
-        names = {write.variable for it in found for write in it.writes}
+        found = reachable(subject, entry.file or "", tool.function) if entry.function else ()
+        names = {write.variable for activation in found for write in activation.writes}
         yield from ((tool.agent, name) for name in names if name is not None)
-    for placed in placed_triggers(subject):
-        match placed.trigger:
-            case (
-                AgentTextTrigger(agent=str() as agent)
-                | AgentTurnCountTrigger(agent=str() as agent)
-                | LifecycleTrigger(agent=str() as agent)
-            ):
-                yield agent, placed.variable
-            case (
-                ToolCallTrigger(tool=str() as tool)
-                | ToolResponseTrigger(tool=str() as tool)
-                | UiResponseTrigger(tool=str() as tool)
-                | ToolFailedTrigger(tool=str() as tool)
-            ):
-                yield from ((agent, placed.variable) for agent in users.get(tool, ()))
-            case _:
-                continue
+    yield from set_in_turns(subject)

@@ -22,7 +22,7 @@ def agent_is_pascal_case(subject: Subject) -> Iterator[Hit]:
     on_board = subject.spec.board is not None
     for index, name in _first_of(agent.agent_name for agent in subject.spec.agents):
         if on_board and SNAKE_NAME.match(name):
-            continue  # nobody there is addressed by name
+            continue  # agents of a board are not addressed by name
         if not AGENT_NAME.match(name) and not _is_target_word(name):
             case = "neither PascalCase nor snake_case" if on_board else "not PascalCase"
             yield Hit(
@@ -61,7 +61,7 @@ def names_are_snake_case(subject: Subject) -> Iterator[Hit]:
 
 
 def _is_key(name: str, type_: TypeExpr) -> bool:
-    """Tell whether the name of a field is one of JSON elsewhere: camelCase, or the key of a model.
+    """Return whether a field has a name that is usual in JSON: camelCase, or a model's name.
 
     A key that wraps a whole model is written like the model, as in `{"Invoice": {...}}`.
     """
@@ -153,7 +153,7 @@ def _rename(name: str, where: str) -> tuple[str, ...]:
 
 
 def _first_of(names: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Yield each name once: repetitions are another rule's matter."""
+    """Yield each name once; another rule reports duplicates."""
     seen: set[str] = set()
     for index, name in enumerate(names):
         if name not in seen:
@@ -186,7 +186,7 @@ def group_is_pascal_case(subject: Subject) -> Iterator[Hit]:
             )
 
 
-#: Begins the names of all tools of a server, which models limit in length and characters.
+#: A server's name is the prefix of its tools' names, whose length and characters are limited.
 _SERVER: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,30}")
 
 
@@ -215,7 +215,7 @@ def variable_name_is_free(subject: Subject) -> Iterator[Hit]:
 
 
 def why_reserved(name: str) -> str | None:
-    """Say why a variable cannot have this name; None if it can."""
+    """Return why a variable cannot have this name; None if it can."""
     if name in BUILT_IN_VARIABLES:
         return "every run has a built-in variable of this name"
     if name.startswith("_") or name.lower().startswith("weft"):

@@ -67,7 +67,7 @@ def _indexes(subject: Subject) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """A place that names models; `alone` means that nothing else stands there."""
+    """A type that names models; `alone` means that it consists of one model only."""
 
     path: Path
     what: str
@@ -151,11 +151,15 @@ def _use(path: Path, what: str, type_: TypeExpr) -> ModelUse:
 
 
 def _roots(subject: Subject) -> Iterator[str]:
-    """Yield the models in use; a name that is no model stands for the one that was likely meant."""
+    """Yield the models in use; a misspelt name counts as what it means."""
     spec, models = subject.spec, subject.models
     named = {binding.model for binding in spec.registry if binding.model}
     named.update(name for use in uses_elsewhere(subject) for name in use.models)
-    named.update(it for it in (spec.board.artifacts if spec.board else ()) if isinstance(it, str))
+    named.update(
+        artifact
+        for artifact in (spec.board.artifacts if spec.board else ())
+        if isinstance(artifact, str)
+    )
     inner = {name for use in uses_in_models(subject) for name in use.models}
     for name in sorted(named | (inner - models.keys())):
         near = name if name in models else nearest(name, models)

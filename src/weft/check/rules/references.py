@@ -1,8 +1,9 @@
 """NAME001 and NAME002: names that refer to nothing, and names that occur twice.
 
 Both are declared as data. A reference says where in the spec a name is written and which kind of
-thing it must name; one function checks them all. A row with `[]` looks at every item of a list, one
-with `{}` at every entry of an object, whose key is then `key` in the words of the row.
+thing it must name; one function checks them all. A row looks at the items of a list and at the keys
+of an object too; one with `{}` only at these. Its words may use the fields of the part and of the
+parts around it, and `key`, the name of the variable or agent that the spec holds them by.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -10,24 +11,57 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, cast
 
-from weft.check.answer_schema import Lost
-from weft.check.board_parts import agents_of, known_types
+from weft.check.answer_schema import UnknownKey
+from weft.check.board_parts import board_of, known_types
 from weft.check.declarations import serving
+from weft.check.parts import Placed, parts_of, placed_parts, values_of
 from weft.check.rules.code import functions_meant
 from weft.check.spelling import did_you_mean, listed, respelling
 from weft.check.subject import ALL_MODES, CONVERSATION, CheckRule, Hit, Subject, rule
-from weft.findings import Fix, Json, Path, Remove, RenameKey, Severity
+from weft.check.texts import inserted
+from weft.findings import Fix, Path, Remove, RenameKey, Severity
 from weft.ids import OUTSIDE, nearest, slug
+from weft.spec.agents import Agent, Handoff, PromptSection
+from weft.spec.board import (
+    TICK,
+    Board,
+    BoardAgent,
+    Join,
+    LabelledVisibility,
+    ModelEngine,
+    PrivateVisibility,
+    Publication,
+    Subscription,
+)
+from weft.spec.flow import AgentWork, VariableIngredient
+from weft.spec.orchestrator import Budget, Orchestrator, ParallelGroup
 from weft.spec.part import Part
-from weft.spec.variables import EntitySource
+from weft.spec.providers import FilterConfig, SummaryProvider
+from weft.spec.tools import AgentTool, McpServer, UiTool
+from weft.spec.triggers import (
+    HandoffTrigger,
+    ToolCallTrigger,
+    ToolFailedTrigger,
+    ToolResponseTrigger,
+    UiResponseTrigger,
+)
+from weft.spec.type_field import OutputBinding, OutputModel
+from weft.spec.variables import (
+    ComputedSource,
+    DatabaseSource,
+    EntitySource,
+    ExternalSource,
+    Variable,
+)
+from weft.spec.workflow import WorkflowSpec
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of thing that can be named: its noun, the names there are, and the general hint.
 
-    `reads` are the parts of the spec that declare such things. `accepts` tells of names that are
-    right although they are not listed.
+    `reads` are the parts of the spec that declare such things. `accepts` returns whether a
+    name is valid although it is not listed.
     """
 
     noun: str
@@ -49,62 +83,64 @@ def _is_tool(subject: Subject, name: str) -> bool:
 
 
 _AGENT: Final = "use the name of an agent in agents.json"
+_TYPE: Final = 'add the type to "artifacts" in board.json'
 _TARGET: Final = 'use an agent of agents.json, a group, "user" or "terminate"'
 
 KINDS: Final[Mapping[str, Kind]] = {
-    "agent": Kind("agent", lambda it: it.agents, ("agents",), _AGENT),
-    "target": Kind("agent", lambda it: it.targets, ("agents", "orchestrator"), _TARGET),
+    "agent": Kind("agent", lambda subject: subject.agents, ("agents",), _AGENT),
+    "target": Kind("agent", lambda subject: subject.targets, ("agents", "orchestrator"), _TARGET),
     "agent or group": Kind(
-        "agent", lambda it: (*it.agents, *it.groups), ("agents", "orchestrator"), _AGENT
+        "agent",
+        lambda subject: (*subject.agents, *subject.groups),
+        ("agents", "orchestrator"),
+        _AGENT,
     ),
     "writer": Kind(
         "agent, tool or hook",
         _writers,
         ("agents", "tools", "lifecycle_tools", "hooks"),
         "use the name of an agent, or the function of a tool or hook",
-        lambda it, name: name in it.once(functions_meant),
+        lambda subject, name: name in subject.once(functions_meant),
     ),
     "tool": Kind(
         "tool",
-        lambda it: it.tools,
+        lambda subject: subject.tools,
         ("tools", "mcp_servers"),
         "use the function of a tool in tools.json",
         _is_tool,
     ),
     "model": Kind(
         "model",
-        lambda it: it.models,
+        lambda subject: subject.models,
         ("models",),
         "declare the model in structured_outputs.json",
     ),
     "variable": Kind(
         "variable",
-        lambda it: it.variable_names,
+        lambda subject: subject.variable_names,
         ("variables",),
         "declare the variable in context_variables.json",
     ),
     "entity": Kind(
         "entity variable",
-        lambda it: [name for name, _ in it.sources(EntitySource)],
+        lambda subject: [name for name, _ in subject.sources(EntitySource)],
         ("variables",),
         'use a variable whose source is "entity"',
     ),
-    "type": Kind(
-        "artifact type",
-        known_types,
-        ("board",),
-        'add the type to "artifacts" in board.json',
+    "type": Kind("artifact type", known_types, ("board",), _TYPE),
+    "type or tick": Kind(
+        "artifact type", lambda subject: (*known_types(subject), TICK), ("board",), _TYPE
     ),
     "board agent": Kind(
         "agent of the board",
-        lambda it: [agent.agent for _, agent in agents_of(it)],
+        lambda subject: [agent.agent for agent in board_of(subject).agents],
         ("board",),
         "use the name of an agent in board.json",
         lambda _, name: name.startswith(OUTSIDE),
     ),
     "label": Kind(
         "label",
-        lambda it: {label for _, agent in agents_of(it) for label in agent.labels},
+        lambda subject: {label for agent in board_of(subject).agents for label in agent.labels},
         ("board",),
         "give the label to an agent",
         severity="warning",
@@ -160,7 +196,7 @@ def unknown_name(
 
 
 def unknown_field(
-    path: Path, what: str, lost: Lost, *, offset: int = 0, known: Iterable[str] | None = None
+    path: Path, what: str, lost: UnknownKey, *, offset: int = 0, known: Iterable[str] | None = None
 ) -> Hit:
     """Report a field that neither a type nor the state has, at its place in the text."""
     fields = tuple(lost.known if known is None else known)
@@ -176,115 +212,171 @@ def unknown_field(
 
 # -- rows: where names are written
 
-_TRIGGERS: Final = ("variables{}.source.triggers[]", "variables{}.source.transitions[].trigger")
+_TRIGGER: Final = "a trigger of {key} waits for"
+_PROVIDER: Final = "a provider of {BoardAgent.agent}"
 
-_REFERENCES: Final[tuple[tuple[str, str, str], ...]] = (
-    ("handoffs[].target_agent", "target", "{source_agent} hands off to"),
-    ("handoffs[].source_agent", "agent", "the handoff to {target_agent} belongs to"),
-    ("orchestrator.default_target", "target", "the default target is"),
-    ("orchestrator.visual_agents[]", "agent or group", "visual_agents names"),
-    ("orchestrator.parallel[].members[]", "agent", "the group {name} has"),
-    ("orchestrator.parallel[].next", "target", "the group {name} hands off to"),
-    ("tools[].agent", "agent", "the tool {function} belongs to"),
-    ("mcp_servers[].agents[]", "agent", "the tool server {name} is for"),
-    ("registry[].agent", "agent", "the registry binds"),
-    ("registry[].model", "model", "{agent} is bound to"),
-    ("variables{}.readers[]", "agent", "{key} may be read by"),
-    ("variables{}.writers[]", "writer", "{key} may be written by"),
-    ("variables{}.source.inputs[]", "variable", "{key} is computed from"),
-    ("variables{}.source.persist_to", "entity", "{key} is persisted to"),
-    *((f"{place}.source_agent", "agent", "a trigger of {key} waits for") for place in _TRIGGERS),
-    *((f"{place}.target_agent", "target", "a trigger of {key} waits for") for place in _TRIGGERS),
-    *((f"{place}.tool", "tool", "a trigger of {key} waits for") for place in _TRIGGERS),
-    ("board.agents[].agent", "agent", "the board has"),
-    ("board.artifacts[]", "model", "the board lists"),
-    ("board.agents[].consumes[].types[]", "type", "{agent} consumes"),
-    ("board.agents[].consumes[].from_agents[]", "board agent", "{agent} consumes artifacts of"),
-    ("board.agents[].publishes[].type", "type", "{agent} publishes"),
+#: The part of the spec, the kind of part in it, the field, what it names, and who names it.
+_REFERENCES: Final[tuple[tuple[str, type[Part], str, str, str], ...]] = (
+    ("handoffs", Handoff, "target_agent", "target", "{Handoff.source_agent} hands off to"),
+    (
+        "handoffs",
+        Handoff,
+        "source_agent",
+        "agent",
+        "the handoff to {Handoff.target_agent} belongs to",
+    ),
+    ("orchestrator", Orchestrator, "initial_agent", "agent or group", "the initial agent is"),
+    ("orchestrator", Orchestrator, "default_target", "target", "the default target is"),
+    ("orchestrator", Orchestrator, "visual_agents", "agent or group", "visual_agents names"),
+    ("orchestrator", ParallelGroup, "members", "agent", "the group {ParallelGroup.name} has"),
+    (
+        "orchestrator",
+        ParallelGroup,
+        "next",
+        "target",
+        "the group {ParallelGroup.name} hands off to",
+    ),
+    ("tools", AgentTool, "agent", "agent", "the tool {AgentTool.function} belongs to"),
+    ("tools", UiTool, "agent", "agent", "the tool {UiTool.function} belongs to"),
+    ("mcp_servers", McpServer, "agents", "agent", "the tool server {McpServer.name} is for"),
+    ("registry", OutputBinding, "agent", "agent", "the registry binds"),
+    ("registry", OutputBinding, "model", "model", "{OutputBinding.agent} is bound to"),
+    ("exposure", WorkflowSpec, "exposure", "variable", "{key} is shown"),
+    ("variables", Variable, "readers", "agent", "{key} may be read by"),
+    ("variables", Variable, "writers", "writer", "{key} may be written by"),
+    ("variables", ComputedSource, "inputs", "variable", "{key} is computed from"),
+    ("variables", ComputedSource, "persist_to", "entity", "{key} is persisted to"),
+    ("variables", DatabaseSource, "search_by", "variable", "{key} is searched by"),
+    ("variables", HandoffTrigger, "source_agent", "agent", _TRIGGER),
+    ("variables", HandoffTrigger, "target_agent", "target", _TRIGGER),
+    ("variables", UiResponseTrigger, "tool", "tool", _TRIGGER),
+    ("variables", ToolCallTrigger, "tool", "tool", _TRIGGER),
+    ("variables", ToolResponseTrigger, "tool", "tool", _TRIGGER),
+    ("variables", ToolFailedTrigger, "tool", "tool", _TRIGGER),
+    ("board", BoardAgent, "agent", "agent", "the board has"),
+    ("board", Board, "artifacts", "model", "the board lists"),
+    ("board", Subscription, "types", "type", "{BoardAgent.agent} consumes"),
+    (
+        "board",
+        Subscription,
+        "from_agents",
+        "board agent",
+        "{BoardAgent.agent} consumes artifacts of",
+    ),
+    ("board", Join, "by{}", "type", "a join of {BoardAgent.agent} has a key for"),
+    ("board", Publication, "type", "type", "{BoardAgent.agent} publishes"),
+    ("board", PrivateVisibility, "agents", "board agent", "an artifact is private to"),
+    ("board", LabelledVisibility, "labels", "label", "no agent sees the artifact:"),
+    ("board", FilterConfig, "types", "type or tick", f"{_PROVIDER} selects"),
+    ("board", FilterConfig, "producers", "board agent", f"{_PROVIDER} selects artifacts of"),
+    ("board", SummaryProvider, "templates{}", "type or tick", f"{_PROVIDER} has a template for"),
+    ("flow", AgentWork, "agent", "agent", "the step {Step.name} is done by"),
+    ("flow", VariableIngredient, "name", "variable", "the context of {Step.name} reads"),
 )
 
 #: What only a conversation has; BOARD001 and FLOW001 report it elsewhere.
-_CONVERSATION: Final = ("handoffs", "orchestrator.default_target", "orchestrator.parallel")
+_CONVERSATION: Final = (Handoff, ParallelGroup, "initial_agent", "default_target")
 
 #: What must occur once in its list: the noun, and the severity if it is not an error.
-_UNIQUE: Final[tuple[tuple[str, str, Severity | None], ...]] = (
-    ("agents[].agent_name", "agent", None),
-    ("agents[].prompt_sections[].id", "prompt section id", "warning"),
-    ("models[].name", "model", None),
-    ("mcp_servers[].name", "tool server", None),
-    ("orchestrator.parallel[].name", "group", None),
-    ("orchestrator.parallel[].members[]", "member", None),
-    ("orchestrator.budgets[].level", "budget level", None),
-    ("registry[].agent", "agent in the registry", None),
-    ("exposure{}[]", "variable", None),
-    ("board.agents[].agent", "agent of the board", None),
-    ("board.artifacts[]", "artifact type", None),
-    ("board.agents[].publishes[].type", "published type", None),
+_UNIQUE: Final[tuple[tuple[str, type[Part], str, str, Severity | None], ...]] = (
+    ("agents", Agent, "agent_name", "agent", None),
+    ("agents", PromptSection, "id", "prompt section id", "warning"),
+    ("models", OutputModel, "name", "model", None),
+    ("mcp_servers", McpServer, "name", "tool server", None),
+    ("orchestrator", ParallelGroup, "name", "group", None),
+    ("orchestrator", ParallelGroup, "members", "member", None),
+    ("orchestrator", Budget, "level", "budget level", None),
+    ("registry", OutputBinding, "agent", "agent in the registry", None),
+    ("exposure", WorkflowSpec, "exposure", "variable", None),
+    ("board", BoardAgent, "agent", "agent of the board", None),
+    ("board", Board, "artifacts", "artifact type", None),
+    ("board", Publication, "type", "published type", None),
 )
 
 
-def _root(pattern: str) -> str:
-    return pattern.partition(".")[0].removesuffix("[]").removesuffix("{}")
+def _values(
+    subject: Subject, root: str, part: type[Part], field: str
+) -> Iterator[tuple[Path, object, Placed[Part]]]:
+    """Yield the values of a field in one part of the spec, each with its path and its holder."""
+    name = field.removesuffix("{}")
+    for placed in placed_parts(subject, part):
+        if name == field or isinstance(getattr(placed.part, name), dict):
+            for path, value in values_of(placed, name):
+                if path[0] == root:
+                    yield path, value, placed
 
 
-def find(subject: Subject, pattern: str) -> Iterator[tuple[Path, Json, dict[str, Any]]]:
-    """Yield the values at a pattern, each with its path and the fields of the objects around it."""
-    steps = pattern.replace("[]", ".[]").replace("{}", ".{}").split(".")
-    yield from _find(subject.spec, steps, (), {})
-
-
-def _find(
-    value: Any,  # noqa: ANN401 - a part of the spec, or what it holds
-    steps: list[str],
-    path: Path,
-    around: dict[str, Any],
-) -> Iterator[tuple[Path, Json, dict[str, Any]]]:
-    if not steps:
-        yield path, value, around
-        return
-    step, *rest = steps
-    if step == "[]":
-        for index, item in enumerate(value or ()):
-            yield from _find(item, rest, (*path, index), around)
-    elif step == "{}":
-        for key, item in value.items():
-            yield from _find(item, rest, (*path, key), {**around, "key": key})
-    else:
-        inner = getattr(value, step, None)
-        if inner is not None:
-            part = cast("Part", value)
-            fields = {name: getattr(part, name) for name in type(part).model_fields}
-            yield from _find(inner, rest, (*path, step), {**around, **fields})
-
-
-def _unknown(pattern: str, kind: str, what: str, subject: Subject) -> Iterator[Hit]:
-    return unknown_names(
-        subject,
-        (
-            Reference(path, kind, name, what.format_map(around))
-            for path, name, around in find(subject, pattern)
-            if isinstance(name, str)
-        ),
-    )
+def _unknown(
+    root: str, part: type[Part], field: str, kind: str, what: str, subject: Subject
+) -> Iterator[Hit]:
+    named: dict[tuple[Path, str], Reference] = {}
+    for path, name, placed in _values(subject, root, part, field):
+        if isinstance(name, str) and name:
+            said = placed.describe(what, key=path[1])
+            named.setdefault((path[:-1], name), Reference(path, kind, name, said))
+    return unknown_names(subject, named.values())
 
 
 #: One rule for each row, so that a row is passed over alone when a file it needs is broken.
 UNKNOWN: Final = tuple(
     CheckRule(
         "NAME001",
-        frozenset({_root(pattern), *KINDS[kind].reads}),
-        partial(_unknown, pattern, kind, what),
-        CONVERSATION if pattern.startswith(_CONVERSATION) else ALL_MODES,
+        frozenset({row[0], *KINDS[row[3]].reads}),
+        partial(_unknown, *row),
+        ALL_MODES if {row[1], row[2]}.isdisjoint(_CONVERSATION) else CONVERSATION,
     )
-    for pattern, kind, what in _REFERENCES
+    for row in _REFERENCES
 )
 
 
+def _unknown_insertions(kinds: tuple[type[Part], ...], subject: Subject) -> Iterator[Hit]:
+    """Report the variables that templates insert and that are not declared."""
+    return unknown_names(
+        subject,
+        (
+            Reference(
+                mention.path,
+                "variable",
+                mention.name,
+                f"{mention.what} inserts",
+                mention.offset,
+                f"or write {{{{{mention.name}}}}} for the text {{{mention.name}}}",
+            )
+            for mention in inserted(subject, *kinds)
+            # The agent's own list is reported if it also has the unknown name.
+            if mention.name not in subject.spec.exposure.get(mention.owner, ())
+        ),
+    )
+
+
+INSERTIONS: Final = tuple(
+    CheckRule("NAME001", frozenset({"variables", *reads}), partial(_unknown_insertions, kinds))
+    for reads, kinds in (
+        (("agents", "exposure"), (PromptSection,)),
+        (("tools",), (UiTool,)),
+        (("mcp_servers",), (McpServer,)),
+        ((), (DatabaseSource, ExternalSource)),
+    )
+)
+
+
+def named_variables(subject: Subject) -> Iterator[str]:
+    """Yield the variables that declarations name by themselves, not in a text."""
+    for root, part, field, kind, _ in _REFERENCES:
+        if kind in ("variable", "entity"):
+            yield from (str(name) for _, name, _ in _values(subject, root, part, field))
+
+
 def _duplicates(
-    pattern: str, noun: str, severity: Severity | None, subject: Subject
+    root: str,
+    part: type[Part],
+    field: str,
+    noun: str,
+    severity: Severity | None,
+    subject: Subject,
 ) -> Iterator[Hit]:
-    first: dict[tuple[Path, Json], Path] = {}
-    for path, value, _ in find(subject, pattern):
+    first: dict[tuple[Path, object], Path] = {}
+    for path, value, _ in _values(subject, root, part, field):
         name = value if isinstance(value, str) else getattr(value, "name", None)
         index = max(at for at, step in enumerate(path) if isinstance(step, int))
         item, scope = path[: index + 1], path[:index]
@@ -330,7 +422,7 @@ def value_at(subject: Subject, path: Path) -> object:
 
 
 DUPLICATES: Final = tuple(
-    CheckRule("NAME002", frozenset({_root(row[0])}), partial(_duplicates, *row)) for row in _UNIQUE
+    CheckRule("NAME002", frozenset({row[0]}), partial(_duplicates, *row)) for row in _UNIQUE
 )
 
 
@@ -354,15 +446,14 @@ def exposure_names_agents(subject: Subject) -> Iterator[Hit]:
 def providers_are_known(subject: Subject) -> Iterator[Hit]:
     """Check the provider of every model name: `openai` of `openai:gpt-5`."""
     known = subject.model_providers or frozenset()
-    patterns = ("orchestrator.model", "agents[].model", "board.agents[].engines[].model")
-    for path, name, _ in (found for pattern in patterns for found in find(subject, pattern)):
-        provider = str(name).partition(":")[0]
-        if known and provider not in known:
+    for path, part in parts_of(subject, Orchestrator, Agent, ModelEngine):
+        provider = (part.model or "").partition(":")[0]
+        if provider and known and provider not in known:
             meant = nearest(provider, known)
-            corrected = str(name).replace(provider, meant or "", 1)
+            corrected = str(part.model).replace(provider, meant or "", 1)
             yield Hit(
-                path,
-                f'the model "{name}" has unknown provider "{provider}"',
+                (*path, "model"),
+                f'the model "{part.model}" has unknown provider "{provider}"',
                 hint=(f'did you mean "{corrected}"?',)
                 if meant
                 else (f"use PROVIDER:MODEL with one of {', '.join(sorted(known))}",),

@@ -82,7 +82,7 @@ def _server_hits(server: McpServer, path: Path) -> Iterator[Hit]:
         if kind:
             yield Hit(
                 (*path, "env", key),
-                f"{name} seems to be given a secret, {kind}, which everyone who has the package "
+                f"{name} seems to contain a secret, {kind}, which everyone who has the package "
                 "can read",
                 hint=(f'write {{"secret_env": "{key}"}}, and set that where Weft runs', _GIVEN_UP),
             )
@@ -111,7 +111,7 @@ def file_may_be_read(subject: Subject) -> Iterator[Hit]:
 
 
 def why_not_read(path: str) -> str | None:
-    """Say why no variable may be read from a file, or return None if one may."""
+    """Return why a file must not be read into a variable, or None."""
     if path.startswith(("/", "~")) or _DRIVE.match(path):
         return "the path does not start in the package folder"
     if "\\" in path or "\0" in path:

@@ -9,7 +9,8 @@ from weft.check.declarations import assigned, placed_triggers
 from weft.check.rules.usage import read_variables
 from weft.check.spelling import short, variable_meant
 from weft.check.subject import Hit, Subject, rule
-from weft.check.values import is_open_secret, key_of, told, value_error
+from weft.check.texts import routing_conditions
+from weft.check.values import format_value, is_open_secret, key_of, value_error
 from weft.engine.variables.conditions import same
 from weft.findings import Fix, Json, Path, Remove
 from weft.spec.conditions import And, Compare, Condition, ListOf, Name, Not, Or, Value, names
@@ -18,7 +19,7 @@ from weft.spec.variables import ComputedSource, DerivedSource
 
 @dataclass(frozen=True)
 class _Machine:
-    """The states of one variable; each is known by its value as canonical text."""
+    """The states of one variable; a state is identified by its value as canonical JSON."""
 
     name: str
     source: DerivedSource
@@ -27,8 +28,8 @@ class _Machine:
     def path(self) -> Path:
         return ("variables", self.name, "source")
 
-    def told(self, *states: str) -> str:
-        return short(", ".join(told(self.name, json.loads(state)) for state in states))
+    def text(self, *states: str) -> str:
+        return short(", ".join(format_value(self.name, json.loads(state)) for state in states))
 
     @cached_property
     def start(self) -> str:
@@ -36,7 +37,7 @@ class _Machine:
 
     @cached_property
     def steps(self) -> dict[str, list[str]]:
-        """Where each state leads; states without a way out lead nowhere."""
+        """The next states of each state; none for a final state."""
         steps: dict[str, list[str]] = {}
         for transition in self.source.transitions:
             steps.setdefault(key_of(transition.from_), []).append(key_of(transition.to))
@@ -55,7 +56,7 @@ class _Machine:
 
     @cached_property
     def places(self) -> dict[str, tuple[Path, Json]]:
-        """Where each state is written first, and its value."""
+        """The place where each state first occurs, and its value."""
         places: dict[str, tuple[Path, Json]] = {}
         for index, transition in enumerate(self.source.transitions):
             path = (*self.path, "transitions", index)
@@ -71,7 +72,7 @@ def _machines(subject: Subject) -> Iterator[_Machine]:
 
 
 def _sound(subject: Subject) -> list[_Machine]:
-    """Return the machines whose values fit their type; of any other VAR002 speaks alone."""
+    """Return the machines whose values fit their type; VAR002 reports the others."""
     return [machine for machine in _machines(subject) if _fits(subject, machine)]
 
 
@@ -87,12 +88,12 @@ def default_is_a_state(subject: Subject) -> Iterator[Hit]:
     for machine in subject.once(_sound):
         if machine.start in machine.steps:
             continue
-        hint = (f"the states are {machine.told(*machine.steps)}",)
+        hint = (f"the states are {machine.text(*machine.steps)}",)
         if machine.source.default is None:
             fact = f"{machine.name} has transitions but no default, so no transition can apply"
             yield Hit(machine.path, fact, hint=hint)
         else:
-            fact = f"{machine.name} starts as {machine.told(machine.start)}, which is not a state"
+            fact = f"{machine.name} starts as {machine.text(machine.start)}, which is not a state"
             yield Hit((*machine.path, "default"), fact, hint=hint)
 
 
@@ -100,20 +101,20 @@ def default_is_a_state(subject: Subject) -> Iterator[Hit]:
 def state_is_reachable(subject: Subject) -> Iterator[Hit]:
     for machine in subject.once(_sound):
         orphans = [state for state in machine.steps if state not in machine.reached]
-        # A start outside the machine makes orphans of all states; STATE001 reports it.
+        # With an unknown start all states are unreachable; STATE001 reports the start.
         if orphans and machine.start in machine.steps:
             path, _ = machine.places[orphans[0]]
             yield Hit(
                 path,
-                f"{machine.name} can never be {machine.told(*orphans)}: "
-                f"no transition leads there from the default {machine.told(machine.start)}",
-                hint=(f"add a transition to {machine.told(orphans[0])}, or remove those from it",),
+                f"{machine.name} can never be {machine.text(*orphans)}: "
+                f"no transition leads there from the default {machine.text(machine.start)}",
+                hint=(f"add a transition to {machine.text(orphans[0])}, or remove those from it",),
             )
 
 
 @rule("STATE003", "variables", "models", "handoffs", "agents", "exposure", "code")
 def end_state_is_noticed(subject: Subject) -> Iterator[Hit]:
-    # A variable that nothing reads is reported for that alone.
+    # A variable that nothing reads is reported by NAME003 only.
     read = subject.once(read_variables)
     for machine in subject.once(_sound):
         for state, following in machine.steps.items():
@@ -123,10 +124,10 @@ def end_state_is_noticed(subject: Subject) -> Iterator[Hit]:
             if not _is_noticed(subject, machine, value):
                 yield Hit(
                     path,
-                    f"{machine.name} stays {machine.told(state)} forever, "
+                    f"{machine.name} stays {machine.text(state)} forever, "
                     "and no handoff condition tests for it",
                     hint=(
-                        f"add a handoff for {machine.name} == {machine.told(state)}",
+                        f"add a handoff for {machine.name} == {machine.text(state)}",
                         "or a transition that leads on",
                     ),
                 )
@@ -137,10 +138,10 @@ def _is_noticed(subject: Subject, machine: _Machine, value: Json) -> bool:
     type_ = subject.spec.variables[name].type
 
     def is_it(listed: Json) -> bool:
-        # A value that cannot be is a misspelt state, and reported as such.
+        # An impossible value is reported as a misspelt state.
         return same(listed, value) or value_error(type_, listed, subject.models) is not None
 
-    for condition in subject.conditions.values():
+    for condition in routing_conditions(subject).values():
         meant = {variable_meant(subject, other): other for other in names(condition)}
         if name in meant and _tests(condition, meant[name], is_it):
             return True
@@ -149,13 +150,13 @@ def _is_noticed(subject: Subject, machine: _Machine, value: Json) -> bool:
     judged = [
         handoff.condition
         for index, handoff in enumerate(subject.spec.handoffs)
-        if handoff.condition and index not in subject.conditions
+        if handoff.condition and index not in routing_conditions(subject)
     ]
     return any(name in text or str(value) in text for text in judged)
 
 
 def _tests(condition: Condition, name: str, is_it: Callable[[Json], bool]) -> bool:
-    """Tell whether a condition depends on the variable in a way that the value may decide."""
+    """Return whether this value of the variable may decide the condition."""
     match condition:
         case Compare("==" | "!=", Name(other), Value(listed)):
             return other == name and is_it(listed)
@@ -178,17 +179,16 @@ def trigger_follows_a_transition(subject: Subject) -> Iterator[Hit]:
         machine, found = machines.get(placed.variable), assigned(placed)
         if machine is None or found is None:
             continue
+        value, path = found
         targets = {key_of(transition.to) for transition in machine.source.transitions}
         type_ = subject.spec.variables[machine.name].type
         # A value of the wrong type is reported by VAR002.
-        if key_of(found.value) not in targets and not value_error(
-            type_, found.value, subject.models
-        ):
+        if key_of(value) not in targets and not value_error(type_, value, subject.models):
             yield Hit(
-                found.path,
-                f"a trigger sets {machine.name} to {machine.told(key_of(found.value))}, "
+                path,
+                f"a trigger sets {machine.name} to {machine.text(key_of(value))}, "
                 "to which no transition leads",
-                hint=(f"transitions lead to {machine.told(*sorted(targets))}",),
+                hint=(f"transitions lead to {machine.text(*sorted(targets))}",),
             )
 
 
@@ -202,8 +202,8 @@ def transition_stands_once(subject: Subject) -> Iterator[Hit]:
             if same_as in met:
                 yield Hit(
                     path,
-                    f"duplicate transition of {machine.name} from {machine.told(same_as[0])} to "
-                    f"{machine.told(same_as[1])}",
+                    f"duplicate transition of {machine.name} from {machine.text(same_as[0])} to "
+                    f"{machine.text(same_as[1])}",
                     hint=("remove one of the two",),
                     fix=Fix("remove the second transition", (Remove(path),)),
                     severity="warning",

@@ -6,19 +6,16 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
-from weft.check.code.facts import reached
+from weft.check.code.facts import reachable
 from weft.check.code.functions import CONTEXT_NAMES, PLAIN_NAME, Parameter
 from weft.check.code.modules import UI_CALL, Module
-from weft.check.rules.code import (
-    tool_entries,
-    with_code,
-)
-from weft.check.rules.sources import address_hits, login_hits, secret_name_hits
+from weft.check.rules.code import tool_entries, with_code
+from weft.check.rules.sources import address_hits, secret_name_hits
 from weft.check.spelling import did_you_mean, listed
 from weft.check.subject import Hit, Subject, rule
 from weft.findings import Fix, Path, SetValue
 from weft.spec.templates import Reference, parse_template
-from weft.spec.tools import McpServer, SecretRef, UiTool
+from weft.spec.tools import SecretRef, UiTool
 from weft.spec.variables import EnvironmentSource
 
 #: How long a description may be; a model reads all of them before every reply.
@@ -55,9 +52,11 @@ def _type_hint(name: str) -> str:
 def _unreadable_hints(path: Path, module: Module, parameters: list[Parameter]) -> Iterator[Hit]:
     """Report the type hints with a name that the file does not have."""
     for one in parameters:
-        # The run fills this one whatever its hint is.
+        # The run passes the context to this parameter.
         names = sorted(one.hint_names) if one.name != PLAIN_NAME else []
-        unknown = [it for it in names if not module.defines(it) and not hasattr(builtins, it)]
+        unknown = [
+            name for name in names if not module.defines(name) and not hasattr(builtins, name)
+        ]
         if unknown:
             yield Hit(
                 path,
@@ -82,14 +81,14 @@ def description_fits(subject: Subject) -> Iterator[Hit]:
                     (*entry.path, "function"),
                     f"{entry.name} has no description, and the first line of its docstring has "
                     f"{len(summary)} characters, {MAX_DESCRIPTION} are the limit",
-                    hint=("say in one sentence what it does and when to call it",),
+                    hint=("describe in one sentence what it does and when to call it",),
                 )
         elif not text.strip():
             adopt = Fix("take the first line of the docstring", (SetValue(path, summary),))
             yield Hit(
                 (*entry.path, "function"),
                 f"{entry.name} has no description",
-                hint=("say in one sentence what it does and when to call it",),
+                hint=("describe in one sentence what it does and when to call it",),
                 fix=adopt if 0 < len(summary) <= MAX_DESCRIPTION else None,
             )
         elif len(text) > MAX_DESCRIPTION:
@@ -106,7 +105,7 @@ def description_fits(subject: Subject) -> Iterator[Hit]:
 @rule("TOOL010", "tools", "code")
 def ui_tool_asks(subject: Subject) -> Iterator[Hit]:
     for entry, module, function in with_code(tool_entries(subject)):
-        used = reached(subject, module.path, function.name)
+        used = reachable(subject, module.path, function.name)
         if isinstance(entry.declared, UiTool) and not any(
             UI_CALL in definition.mentions for definition in used
         ):
@@ -128,11 +127,11 @@ def ui_tool_asks(subject: Subject) -> Iterator[Hit]:
 def server_can_be_reached(subject: Subject) -> Iterator[Hit]:
     for index, server in enumerate(subject.spec.mcp_servers):
         path: Path = ("mcp_servers", index)
-        yield from _way_to(server, path)
         if server.url is not None:
             yield from _address_hits(subject, server.name, server.url, (*path, "url"))
         if server.auth is not None:
-            yield from login_hits(server.name, server.auth, (*path, "auth"))
+            at = (*path, "auth", "secret_env")
+            yield from secret_name_hits(server.name, server.auth.secret_env, at)
         for name, value in server.env.items():
             if isinstance(value, SecretRef):
                 at = (*path, "env", name, "secret_env")
@@ -140,7 +139,7 @@ def server_can_be_reached(subject: Subject) -> Iterator[Hit]:
 
 
 def _address_hits(subject: Subject, server: str, url: str, path: Path) -> Iterator[Hit]:
-    """Report a url that is none; it may begin with a variable that holds its first part."""
+    """Report an invalid URL; it may begin with a variable that holds its first part."""
     what = f"the url of the tool server {server}"
     first = next(iter(parse_template(url)), "")
     if not isinstance(first, Reference):
@@ -157,34 +156,6 @@ def _address_hits(subject: Subject, server: str, url: str, path: Path) -> Iterat
         )
 
 
-def _way_to(server: McpServer, path: Path) -> Iterator[Hit]:
-    name = f"the tool server {server.name}"
-    if not server.command and server.url is None:
-        yield Hit(
-            path,
-            f"{name} has neither a command that starts it nor a url",
-            hint=('add "command" with a program and its arguments', 'or add "url"'),
-        )
-    elif server.command and server.url is not None:
-        yield Hit(
-            (*path, "url"),
-            f"{name} has a command that starts it and a url as well",
-            hint=('keep either "command" or "url"',),
-        )
-    elif server.auth is not None and server.url is None:
-        yield Hit(
-            (*path, "auth"),
-            f"{name} is a program, so its auth is not used",
-            hint=('give it the secret in "env": {"KEY": {"secret_env": "KEY"}}',),
-        )
-    elif server.env and not server.command:
-        yield Hit(
-            (*path, "env"),
-            f"{name} runs already, elsewhere: its env is not used",
-            hint=('remove "env", or start the server with "command"',),
-        )
-
-
 @rule("TOOL014", "mcp_servers")
 def server_is_spoken_to_in_private(subject: Subject) -> Iterator[Hit]:
     for index, server in enumerate(subject.spec.mcp_servers):
@@ -198,7 +169,7 @@ def server_is_spoken_to_in_private(subject: Subject) -> Iterator[Hit]:
 
 
 def _is_local(url: str) -> bool:
-    """Tell whether an address is one of this machine."""
+    """Return whether a URL refers to this machine."""
     try:
         host = urlsplit(url).hostname or ""
         return host == "localhost" or ip_address(host).is_loopback

@@ -10,14 +10,15 @@ from weft.check.declarations import (
     bound_model,
     of_plugins,
     placed_triggers,
-    places_of,
     serving,
+    taking_key,
 )
 from weft.check.explore.happenings import automatic_calls
 from weft.check.rules.code import functions_meant
 from weft.check.rules.references import Reference, unknown_name
 from weft.check.spelling import did_you_mean, short
 from weft.check.subject import Hit, Subject, rule
+from weft.check.texts import places_of
 from weft.engine.variables.conditions import same
 from weft.engine.variables.patterns import pattern
 from weft.errors import ExpressionError
@@ -32,8 +33,8 @@ from weft.spec.triggers import (
     Exact,
     Match,
     Regex,
-    TakesFromEvent,
     ToolCallTrigger,
+    ToolResponseTrigger,
     UiResponseTrigger,
     UserTextTrigger,
 )
@@ -85,18 +86,18 @@ def agent_is_told_to_say_it(subject: Subject) -> Iterator[Hit]:
         if not isinstance(trigger, AgentTextTrigger) or trigger.agent not in subject.agents:
             continue
         key, text = _text_of(trigger.match)
-        if text and not _is_told(subject.agents[trigger.agent], key, text.strip()):
+        if text and not _mentions(subject.agents[trigger.agent], key, text.strip()):
             yield Hit(
                 (*placed.path, "match", key),
                 f"{placed.variable} waits for {trigger.agent} to say "
                 f'"{short(" ".join(text.split()))}", '
-                "but its prompt does not tell it to",
+                "but its prompt does not mention it",
                 hint=(f"tell {trigger.agent} in its prompt when to say it",),
             )
 
 
 def _text_of(match: Match) -> tuple[str, str]:
-    """Return the key and the text of a match; whether a pattern is foretold cannot be seen."""
+    """Return the key and the text of a match; a pattern cannot be searched for in a prompt."""
     match match:
         case Equals(equals=text):
             return "equals", text
@@ -108,15 +109,15 @@ def _text_of(match: Match) -> tuple[str, str]:
             return "regex", ""
 
 
-def _is_told(agent: Agent, key: str, text: str) -> bool:
-    """Tell whether the text stands in the instructions as a word of its own, as it is matched."""
+def _mentions(agent: Agent, key: str, text: str) -> bool:
+    """Return whether the agent's instructions contain the text as whole words, as matched."""
     parts = [
         part for section in agent.prompt_sections for part in (section.heading, section.content)
     ]
-    told = "\n".join(part for part in parts if part)
+    prompt = "\n".join(part for part in parts if part)
     if key != "exact":
-        text, told = text.casefold(), told.casefold()
-    return any(True for _ in places_of(text, told))
+        text, prompt = text.casefold(), prompt.casefold()
+    return any(True for _ in places_of(text, prompt))
 
 
 @rule("VAR014", "variables")
@@ -133,24 +134,23 @@ def trigger_sets_one_value(subject: Subject) -> Iterator[Hit]:
 
 
 def _other_value(placed: PlacedTrigger) -> str | None:
-    """Name what decides the value in place of the one that is written."""
+    """Return what sets the value instead of the written one."""
     trigger, transition = placed.trigger, placed.transition
     if isinstance(trigger, BringsValue) or trigger.value is True:
         return None
-    if isinstance(trigger, ToolCallTrigger) and trigger.argument:
-        return '"argument"'
-    if isinstance(trigger, TakesFromEvent) and trigger.response_key:
-        return '"response_key"'
+    key = taking_key(trigger)
+    if key:
+        return f'"{key}"'
     if transition and not same(transition.to, trigger.value):
         return '"to" of its transition'
     return None
 
 
-@rule("NAME001", "variables", "tools", "agents", "models", "registry", "code")
+@rule("NAME001", "variables", "tools", "agents", "models", "registry", "code", affects_routes=False)
 def argument_exists(subject: Subject) -> Iterator[Hit]:
     for placed in placed_triggers(subject):
         trigger = placed.trigger
-        if not isinstance(trigger, ToolCallTrigger) or trigger.argument is None:
+        if not isinstance(trigger, ToolCallTrigger | ToolResponseTrigger) or not trigger.argument:
             continue
         known = _arguments(subject, trigger.tool)
         if known is not None and trigger.argument not in known:
@@ -162,7 +162,7 @@ def argument_exists(subject: Subject) -> Iterator[Hit]:
 
 
 def _arguments(subject: Subject, name: str) -> tuple[str, ...] | None:
-    """Return what a tool can be called with; None if that is not known or anything goes."""
+    """Return the parameters of a tool; None if unknown or if it accepts any argument."""
     files = {tool.file for tool in subject.spec.tools if tool.function == name}
     # NAME002 reports one name in two files.
     function = function_at(subject, "tools", files.pop(), name) if len(files) == 1 else None
@@ -170,8 +170,12 @@ def _arguments(subject: Subject, name: str) -> tuple[str, ...] | None:
         return None
     if any(parameter.kind == "kwargs" for parameter in function.parameters):
         return None
-    named = [it.name for it in function.parameters if it.kind != "args" and not it.injected]
-    # A reply that calls it brings all its fields, those too that it does not take.
+    named = [
+        parameter.name
+        for parameter in function.parameters
+        if parameter.kind != "args" and not parameter.injected
+    ]
+    # A reply that calls the tool has all its fields, also those that the tool does not accept.
     brought = [
         field
         for agent, tool in automatic_calls(subject)
@@ -183,7 +187,7 @@ def _arguments(subject: Subject, name: str) -> tuple[str, ...] | None:
 
 @rule("VAR027", "variables")
 def settings_fit_their_kind(subject: Subject) -> Iterator[Hit]:
-    # Of kinds that no plug-in adds, LINK003 speaks.
+    # LINK003 reports kinds that no plug-in adds.
     for placed, trigger in of_plugins(subject):
         model = subject.kinds[trigger.name].settings
         try:

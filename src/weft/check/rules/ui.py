@@ -1,17 +1,16 @@
-"""Family UI: what is shown to people, and what becomes of their answers."""
+"""Family UI: components shown to users, and the use of their answers."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, cast
 
-from weft.check.answer_schema import Lost, answers_refused, follow, schema_faults
-from weft.check.code.facts import code_of, reached
+from weft.check.answer_schema import UnknownKey, answers_refused, follow, schema_faults
+from weft.check.code.facts import code_of, reachable
 from weft.check.code.modules import UI_CALL, Module
 from weft.check.declarations import PlacedTrigger, placed_triggers
 from weft.check.rules.code import all_entries, functions_meant, tool_entries
-from weft.check.rules.references import unknown_names
-from weft.check.rules.sources import insertion, insertions_in
+from weft.check.rules.references import unknown_field
 from weft.check.spelling import (
     agent_meant,
     did_you_mean,
@@ -20,9 +19,10 @@ from weft.check.spelling import (
     respelling,
 )
 from weft.check.subject import Hit, Subject, rule
-from weft.findings import Fix, Json, Path, Place, SetValue
+from weft.findings import Fix, Json, Place, SetValue
 from weft.ids import AGENT_NAME, nearest
 from weft.spec.part import JsonMap
+from weft.spec.templates import references
 from weft.spec.tools import UiTool
 from weft.spec.triggers import UiResponseTrigger
 from weft.spec.types import print_type
@@ -33,16 +33,16 @@ def answer_can_be_given(subject: Subject) -> Iterator[Hit]:
     for index, tool in _ui_tools(subject):
         path, component = ("tools", index, "ui", "component"), tool.ui.component
         meant = _meant(subject, component)
-        if component in _drawn(subject):
+        if component in _drawn_components(subject):
             continue
         if tool.response_schema is None:
             yield Hit(
                 path,
                 f"the UI tool {tool.function} has neither tools/{component}.jsx "
                 "nor a response_schema, so nothing can be shown",
-                hint=did_you_mean(component, _drawn(subject))
+                hint=did_you_mean(component, _drawn_components(subject))
                 or ("add a response_schema: a form is made from it", "or write the component"),
-                fix=respelling(path, component, _drawn(subject)),
+                fix=respelling(path, component, _drawn_components(subject)),
             )
         elif meant:
             yield Hit(
@@ -55,11 +55,11 @@ def answer_can_be_given(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("NAME001", "variables", "tools")
+@rule("NAME001", "variables", "tools", affects_routes=False)
 def answer_has_key(subject: Subject) -> Iterator[Hit]:
     for answer in _answers(subject):
         lost = follow(answer.schema, answer.key)
-        if isinstance(lost, Lost):
+        if isinstance(lost, UnknownKey):
             path = (*answer.placed.path, "response_key")
             known = f"it has {listed(lost.known)} there" if lost.known else "it has none there"
             yield Hit(
@@ -97,7 +97,7 @@ def component_is_pascal_case(subject: Subject) -> Iterator[Hit]:
     seen: set[str] = set()
     for index, tool in _ui_tools(subject):
         name = tool.ui.component
-        if AGENT_NAME.match(name) or name in seen or _is_told(subject, tool):
+        if AGENT_NAME.match(name) or name in seen or _is_reported(subject, tool):
             continue
         seen.add(name)
         wanted = pascal_case(name)
@@ -129,8 +129,8 @@ def component_is_exported(subject: Subject) -> Iterator[Hit]:
 def answer_fits_variable(subject: Subject) -> Iterator[Hit]:
     for answer in _answers(subject):
         part = follow(answer.schema, answer.key)
-        # With a transition the answer makes the change happen, but is not the value.
-        if part is None or isinstance(part, Lost) or answer.placed.transition:
+        # With a transition the answer triggers the change, but is not the new value.
+        if part is None or isinstance(part, UnknownKey) or answer.placed.transition:
             continue
         type_ = subject.spec.variables[answer.placed.variable].type
         refused = answers_refused(type_, part)
@@ -169,28 +169,28 @@ def _ui_tools(subject: Subject) -> Iterator[tuple[int, UiTool]]:
             yield index, tool
 
 
-def _drawn(subject: Subject) -> list[str]:
+def _drawn_components(subject: Subject) -> list[str]:
     files = (file for file in subject.code if file.startswith("tools/") and file.endswith(".jsx"))
     return [file.removeprefix("tools/").removesuffix(".jsx") for file in files]
 
 
 def _unshown(subject: Subject) -> set[str]:
-    return {*_drawn(subject)} - {tool.ui.component for _, tool in _ui_tools(subject)}
+    return {*_drawn_components(subject)} - {tool.ui.component for _, tool in _ui_tools(subject)}
 
 
 def _meant(subject: Subject, component: str) -> str | None:
-    """Return the unused component file that a tool without one likely means."""
+    """Return the unused component file that a tool without one probably means."""
     return nearest(component, _unshown(subject))
 
 
-def _is_told(subject: Subject, tool: UiTool) -> bool:
-    """Tell whether UI001 speaks about the component of a tool."""
+def _is_reported(subject: Subject, tool: UiTool) -> bool:
+    """Return whether UI001 reports the component of a tool."""
     name = tool.ui.component
     lost = tool.response_schema is None or _meant(subject, name) is not None
-    return lost and name not in _drawn(subject)
+    return lost and name not in _drawn_components(subject)
 
 
-#: Comments and strings, in which words mean nothing, and the two ways to write a default export.
+#: Comments and strings, which are skipped, and the two forms of a default export.
 _HIDDEN: Final = re.compile(
     r"""//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*+"|'(?:\\.|[^'\\\n])*+'|`(?:\\.|[^`\\])*+`""",
     re.DOTALL,
@@ -206,7 +206,7 @@ def default_exports(text: str) -> Iterator[int]:
     return (found.start() for found in _EXPORT.finditer(plain))
 
 
-@rule("NAME001", "tools", "lifecycle_tools", "hooks", "code")
+@rule("NAME001", "tools", "lifecycle_tools", "hooks", "code", affects_routes=False)
 def question_has_tool(subject: Subject) -> Iterator[Hit]:
     known = [tool.function for tool in subject.spec.tools if isinstance(tool, UiTool)]
     right = {None, *known, *subject.once(functions_meant)}
@@ -214,7 +214,7 @@ def question_has_tool(subject: Subject) -> Iterator[Hit]:
     used = {
         (definition.file, asked): None
         for entry in all_entries(subject)
-        for definition in reached(subject, entry.file or "", entry.declared.function)
+        for definition in reachable(subject, entry.file or "", entry.declared.function)
         for asked in sorted(definition.asked, key=str)
     }
     for file, (name, spot, root) in used:
@@ -233,7 +233,7 @@ def answer_is_awaited(subject: Subject) -> Iterator[Hit]:
     used = {
         (definition.file, call): None
         for entry in all_entries(subject)
-        for definition in reached(subject, entry.file or "", entry.declared.function)
+        for definition in reachable(subject, entry.file or "", entry.declared.function)
         for call in definition.unawaited
     }
     for file, (_, spot, root) in used:
@@ -248,12 +248,12 @@ def answer_is_awaited(subject: Subject) -> Iterator[Hit]:
 
 def _remedy(subject: Subject, name: str) -> str:
     if name in subject.tools:
-        return f"declare {name} as UI_Tool, or name the one that is meant"
+        return f"declare {name} as UI_Tool, or name another tool"
     return "declare it in tools.json as UI_Tool, or name one that is declared"
 
 
 def _is_outside(module: Module, name: str) -> bool:
-    """Tell whether a name is imported from outside: a package may have a function of that name."""
+    """Return whether a name is imported from outside the package."""
     found = module.definitions.get(name)
     return found is not None and not found.origin and name not in module.functions
 
@@ -264,7 +264,10 @@ def approval_can_be_asked_for(subject: Subject) -> Iterator[Hit]:
         agent_meant(subject, entry.declared.agent)
         for entry in tool_entries(subject)
         if isinstance(entry.declared, UiTool)
-        or any(it.asked for it in reached(subject, entry.file or "", entry.declared.function))
+        or any(
+            function.asked
+            for function in reachable(subject, entry.file or "", entry.declared.function)
+        )
     }
     for index, agent in enumerate(subject.spec.agents):
         if agent.human_interaction == "approval" and agent.agent_name not in asking:
@@ -278,23 +281,14 @@ def approval_can_be_asked_for(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("NAME001", "tools", "mcp_servers", "variables")
-def addressee_is_known(subject: Subject) -> Iterator[Hit]:
-    asked: list[tuple[str, Path, str | None]] = [
-        *((it.function, ("tools", index, "for"), it.for_) for index, it in _ui_tools(subject)),
-        *(
-            (it.name, ("mcp_servers", index, "for"), it.for_)
-            for index, it in enumerate(subject.spec.mcp_servers)
-        ),
-    ]
-    return unknown_names(
-        subject,
-        (
-            insertion(f"the addressee of {name}", need)
-            for name, path, addressee in asked
-            for need in insertions_in(addressee or "", path)
-        ),
-    )
+@rule("NAME001", "tools", affects_routes=False)
+def told_field_is_answered(subject: Subject) -> Iterator[Hit]:
+    for index, tool in _ui_tools(subject):
+        for reference in references(tool.tell or ""):
+            lost = follow(tool.response_schema or {}, reference.name)
+            if isinstance(lost, UnknownKey):
+                what = f"{tool.function} tells the user"
+                yield unknown_field(("tools", index, "tell"), what, lost, offset=reference.offset)
 
 
 @rule("UI010", "variables", "tools")
@@ -303,8 +297,11 @@ def secret_answer_sets_nothing(subject: Subject) -> Iterator[Hit]:
         steps = answer.key.split(".")
         ways = (".".join(steps[: end + 1]) for end in range(len(steps)))
         parts = ((way, follow(answer.schema, way)) for way in ways)
-        secret = next((way for way, it in parts if not isinstance(it, Lost) and _is_secret(it)), "")
-        # With a transition the answer makes the change happen, but is not the value.
+        secret = next(
+            (way for way, part in parts if not isinstance(part, UnknownKey) and _is_secret(part)),
+            "",
+        )
+        # With a transition the answer triggers the change, but is not the new value.
         if secret and not answer.placed.transition:
             yield Hit(
                 (*answer.placed.path, "response_key"),
@@ -315,7 +312,7 @@ def secret_answer_sets_nothing(subject: Subject) -> Iterator[Hit]:
 
 
 def _is_secret(part: Json) -> bool:
-    """Tell whether a part of an answer is secret as a whole; a list is, with secrets in it."""
+    """Return whether a part of an answer is secret as a whole, such as a list of secrets."""
     if not isinstance(part, dict):
         return False
     field = cast("JsonMap", part)
@@ -325,5 +322,5 @@ def _is_secret(part: Json) -> bool:
     return (
         field.get("writeOnly") is True
         or field.get("format") == "password"
-        or any(_is_secret(it) for it in (items, *held))
+        or any(_is_secret(schema) for schema in (items, *held))
     )

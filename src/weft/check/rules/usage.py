@@ -5,23 +5,29 @@ from typing import Final
 
 from weft.check.code.facts import code_of, function_named, module_file, module_names
 from weft.check.code.modules import Definition
-from weft.check.declarations import insertions, placed_triggers, quoted_words, words
-from weft.check.flow_parts import sources, tested
-from weft.check.flow_parts import texts as flow_texts
-from weft.check.rules.code import REFERENCES, AnyEntry, Folder, all_entries, files_under
-from weft.check.rules.sources import needs_of
+from weft.check.code.references import REFERENCES, code_references
+from weft.check.declarations import placed_triggers
+from weft.check.parts import parts_of
+from weft.check.rules.code import AnyEntry, Folder, all_entries, files_under
+from weft.check.rules.references import named_variables
+from weft.check.rules.sources import needs
 from weft.check.spelling import variable_meant
 from weft.check.subject import Hit, Subject, rule
+from weft.check.texts import (
+    FLOW_TESTS,
+    inserted,
+    quoted_words,
+    routing_conditions,
+    tested,
+    words,
+)
 from weft.engine.variables.access import may_read
-from weft.errors import ExpressionError
 from weft.findings import Place
 from weft.ids import nearest
-from weft.spec.agents import VariablesIngredient
-from weft.spec.conditions import names
-from weft.spec.flow import VariableIngredient
+from weft.spec.agents import Handoff, VariablesIngredient
 from weft.spec.orchestrator import DatabaseStart, FormStart, WebhookStart
-from weft.spec.templates import references
-from weft.spec.tools import UiTool, is_built_in
+from weft.spec.part import Part
+from weft.spec.tools import is_built_in
 from weft.spec.triggers import FunctionTrigger
 from weft.spec.variables import ComputedSource, DerivedSource, EntitySource, Source
 
@@ -35,30 +41,32 @@ _READS: Final = (
 @rule("VAR011", *_READS)
 def something_sets_it(subject: Subject) -> Iterator[Hit]:
     if subject.spec.flow:
-        return  # any step may set any field of the state
+        return  # any step can set any field of the state
     variables = subject.spec.variables
-    still = [
-        name
+    still = {
+        name: source.default
         for name, source in subject.sources(DerivedSource)
-        if not _has_trigger(source) and not variables[name].writers
-    ]
-    still = [name for name in still if not _comes_with_start(subject, name)]
+        if not _has_trigger(source)
+        and not variables[name].writers
+        and not _comes_with_start(subject, name)
+    }
     if not still:
         return
     written = _set_by_code(subject)
-    # A variable that nothing reads is reported for that alone.
+    # A variable that nothing reads is reported by NAME003 only.
     read = subject.once(read_variables)
-    for name in still:
+    for name, default in still.items():
         if written is not None and name not in written and name in read:
             yield Hit(
                 ("variables", name, "source"),
-                f"{name} is never set: it keeps its default",
+                f"{name} is never set: it "
+                + ("is always null" if default is None else "keeps its default"),
                 hint=("add a trigger, or list its writers", "or make it static"),
             )
 
 
 def _comes_with_start(subject: Subject, name: str) -> bool:
-    """Tell whether a variable may begin with a field of what starts the run."""
+    """Return whether the start of the run may set a variable."""
     start = subject.spec.orchestrator.trigger
     if isinstance(start, FormStart) and start.form:
         return name in subject.models.get(start.form, {})
@@ -66,7 +74,7 @@ def _comes_with_start(subject: Subject, name: str) -> bool:
 
 
 def _lacks_code(subject: Subject) -> bool:
-    """Tell whether declared code is not there: what it would set and read is not known."""
+    """Return whether declared code is missing, so that its reads and writes are unknown."""
     return any(entry.file not in subject.code for entry in all_entries(subject))
 
 
@@ -80,14 +88,18 @@ def _definitions(subject: Subject) -> list[Definition]:
 
 
 def _set_by_code(subject: Subject) -> frozenset[str] | None:
-    """Return the variables that code sets; None if it may be any."""
+    """Return the variables that code sets; None if it may set any."""
     code = code_of(subject)
     if code.faults or _lacks_code(subject):
         return None
     definitions = _definitions(subject)
     found = {write.variable for definition in definitions for write in definition.writes}
     # A misspelt name is reported by VAR021, and counts as what it means.
-    return None if None in found else frozenset(variable_meant(subject, it) for it in found if it)
+    return (
+        None
+        if None in found
+        else frozenset(variable_meant(subject, name) for name in found if name)
+    )
 
 
 @rule("NAME003", *_READS)
@@ -112,61 +124,35 @@ def _is_kept(source: Source) -> bool:
 
 
 def read_variables(subject: Subject) -> frozenset[str]:
-    """Return what anything in the package reads; a misspelt name counts as what it means."""
-    spec = subject.spec
-    read = {name for listed in spec.exposure.values() for name in listed}
-    read |= {use.name for use in insertions(subject)}
-    for index, handoff in enumerate(spec.handoffs):
-        if index in subject.conditions:
-            read.update(names(subject.conditions[index]))
-        elif handoff.condition:
+    """Return all variables that are read; a misspelt name counts as what it means."""
+    variables = subject.spec.variables
+    read = {*named_variables(subject), *(need.name for need in needs(subject))}
+    read |= {mention.name for mention in inserted(subject, Part)}
+    tests = tested(subject, Handoff, *FLOW_TESTS)
+    read |= {mention.name.partition(".")[0] for mention in tests}
+    for index, handoff in enumerate(subject.spec.handoffs):
+        if handoff.condition and index not in routing_conditions(subject):
             read |= words(handoff.condition)
-    for agent in spec.agents:
-        for part in agent.context:
-            read.update(part.names if isinstance(part, VariablesIngredient) else ())
-    for variable in spec.variables.values():
-        read |= _read_by(variable.source)
-    for tool in spec.tools:
-        if isinstance(tool, UiTool):
-            read.update(it.name for it in references(tool.for_ or ""))
-        elif is_built_in(tool):  # a digest of all that its agent may read
-            read |= {name for name in spec.variables if may_read(spec.variables, name, tool.agent)}
-    for server in spec.mcp_servers:
-        read.update(it.name for it in references(server.for_ or ""))
+    for _, ingredient in parts_of(subject, VariablesIngredient):
+        read.update(ingredient.names)
+    for tool in subject.spec.tools:
+        if is_built_in(tool):  # it is a summary of all variables that its agent reads
+            read |= {name for name in variables if may_read(variables, name, tool.agent)}
+    if subject.spec.flow:  # every step receives the whole state
+        read |= {name for name, _ in subject.sources(DerivedSource)}
     read |= set(_taken_by_functions(subject))
     # A misspelt name in the code is reported by NAME001, and counts as what it means.
-    read |= {it.variable for definition in _definitions(subject) for it in definition.reads}
-    read |= set(_read_by_steps(subject))
+    read |= {use.variable for definition in _definitions(subject) for use in definition.reads}
     meant = {variable_meant(subject, name) for name in read}
     return frozenset(meant.union(*(quoted_words(text) for text in subject.code.values())))
 
 
-def _read_by(source: Source) -> set[str]:
-    if isinstance(source, ComputedSource):
-        return {*source.inputs, source.persist_to or ""}
-    return {need.name for need in needs_of(source)}
-
-
-def _read_by_steps(subject: Subject) -> Iterator[str]:
-    """Yield what a flow reads: its state is given to every step, and the rest is asked for."""
-    if subject.spec.flow:
-        yield from (name for name, _ in subject.sources(DerivedSource))
-        for _, _, it in sources(subject):
-            if isinstance(it, VariableIngredient):
-                yield it.name
-        for it in tested(subject):
-            if not isinstance(it.condition, ExpressionError):
-                yield from (name.partition(".")[0] for name in names(it.condition))
-        for _, text in flow_texts(subject):
-            yield from (it.name for it in references(text))
-
-
 def _taken_by_functions(subject: Subject) -> Iterator[str]:
-    """Yield what functions of triggers take: they are given each variable by its name."""
+    """Yield the variables that functions of triggers receive as parameters."""
     for placed in placed_triggers(subject):
         if isinstance(placed.trigger, FunctionTrigger):
             found = function_named(subject, placed.trigger.function)
-            yield from (it.name for it in found[1].parameters) if found else ()
+            yield from (parameter.name for parameter in found[1].parameters) if found else ()
 
 
 # -- NAME003: files that nothing uses
@@ -195,7 +181,9 @@ def file_is_used(subject: Subject) -> Iterator[Hit]:
 
 def _files_in_use(subject: Subject) -> set[str]:
     used = {file for entry in all_entries(subject) if (file := _file_meant(subject, entry))}
-    references = (it.reference for find in REFERENCES.values() for it in find(subject))
+    references = (
+        named.reference for root in REFERENCES for named in code_references(root, subject)
+    )
     modules = [reference.partition(":")[0] for reference in references]
     used.update(file for name in modules if (file := _module_meant(subject, name)))
     for path, module in code_of(subject).modules.items():
@@ -204,7 +192,7 @@ def _files_in_use(subject: Subject) -> set[str]:
 
 
 def _file_meant(subject: Subject, entry: AnyEntry) -> str | None:
-    """Return the declared file; a misspelt one stands for the file that was probably meant."""
+    """Return the declared file, or the file that was probably meant."""
     if entry.file in subject.code:
         return entry.file
     near = nearest(entry.declared.file, files_under(subject, entry.folder))

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 
-from weft.check.code.facts import code_of, reached
+from weft.check.code.facts import code_of, reachable
 from weft.check.code.functions import PLAIN_NAME
 from weft.check.code.modules import Definition, PlacedRead, PlacedWrite
 from weft.check.rules.code import RUN_POINTS, AnyEntry, all_entries
 from weft.check.spelling import did_you_mean, short
 from weft.check.subject import Hit, Subject, rule
-from weft.check.values import shown_value_error, told
+from weft.check.values import format_value, shown_value_error
 from weft.engine.variables.access import access_error
 from weft.engine.variables.conditions import same
 from weft.findings import Place
@@ -19,12 +19,12 @@ from weft.spec.variables import DerivedSource
 
 @rule("VAR021", "variables", "models", "agents", "tools", "lifecycle_tools", "hooks", "code")
 def code_may_set_it(subject: Subject) -> Iterator[Hit]:
-    told: set[tuple[Place, str]] = set()
+    reported: set[tuple[Place, str]] = set()
     for entry in all_entries(subject):
         for place, name, placed in _sure_writes(subject, entry):
             fault = _fault(subject, entry, name, placed)
-            if fault and (place, name) not in told:
-                told.add((place, name))
+            if fault and (place, name) not in reported:
+                reported.add((place, name))
                 fact, hint = fault
                 what = f"{entry.declared.function} sets {name}"
                 yield Hit(
@@ -32,7 +32,7 @@ def code_may_set_it(subject: Subject) -> Iterator[Hit]:
                 )
 
 
-@rule("NAME001", "variables", "tools", "lifecycle_tools", "hooks", "code")
+@rule("NAME001", "variables", "tools", "lifecycle_tools", "hooks", "code", affects_routes=False)
 def read_is_declared(subject: Subject) -> Iterator[Hit]:
     reported: set[tuple[Place, str]] = set()
     for entry in all_entries(subject):
@@ -56,9 +56,9 @@ def _definitions(subject: Subject, entry: AnyEntry) -> Iterator[tuple[Definition
     """Yield the code that runs for an entry, with the names that certainly hold the context."""
     parameters = entry.function.parameters if entry.function else ()
     injected = frozenset(one.name for one in parameters if one.injected)
-    found = reached(subject, entry.file or "", entry.declared.function)
+    found = reachable(subject, entry.file or "", entry.declared.function)
     for index, definition in enumerate(found):
-        # In other functions than the declared one, which comes first, only this name is certain.
+        # The declared function comes first; in others only this name is certain.
         yield definition, frozenset({PLAIN_NAME}) if index else injected
 
 
@@ -67,7 +67,7 @@ def _place(subject: Subject, definition: Definition, placed: PlacedWrite | Place
 
 
 def _sure_writes(subject: Subject, entry: AnyEntry) -> Iterator[tuple[Place, str, PlacedWrite]]:
-    """Yield what certainly sets a variable of the run; other objects also have a method `set`."""
+    """Yield the writes that certainly set a variable; other objects also have a method `set`."""
     for definition, injected in _definitions(subject, entry):
         for placed in definition.written:
             if placed.through in injected and placed.write.variable is not None:
@@ -77,10 +77,10 @@ def _sure_writes(subject: Subject, entry: AnyEntry) -> Iterator[tuple[Place, str
 def _fault(
     subject: Subject, entry: AnyEntry, name: str, placed: PlacedWrite
 ) -> tuple[str, str] | None:
-    """Say why a run refuses the write, and what to do."""
+    """Return why a run refuses the write, and what to do."""
     variables, declared = subject.spec.variables, entry.declared
-    # What an agent may set, the tools that it calls may set for it. Of writers that do not exist
-    # NAME001 speaks: any of them may be meant for this one.
+    # The tools of an agent may set what the agent may set. An unknown writer (NAME001) may be a
+    # misspelling of this one.
     writers = [declared.function, *_agents(subject, declared)]
     named = (variables[name].writers if name in variables else None) or ()
     known = subject.once(_who_may_write)
@@ -92,7 +92,7 @@ def _fault(
         return None
     if not isinstance(value, str | int | float | None):
         return f"{type(value).__name__} is not a JSON value", "set a text, number, list or object"
-    # None sets any variable back to no value.
+    # None removes the value of any variable.
     wrong = None if value is None else shown_value_error(name, variable, value, subject.models)
     if wrong:
         return wrong, f"set a value that fits {short(print_type(variable.type))}"
@@ -101,14 +101,14 @@ def _fault(
         states = [source.default, *(step.to for step in source.transitions)]
         if not any(same(state, value) for state in states):
             return (
-                f"no transition leads to {told(name, value)}",
+                f"no transition leads to {format_value(name, value)}",
                 "add the transition, or set another state",
             )
     return None
 
 
 def _agents(subject: Subject, declared: AgentTool | UiTool | LifecycleTool | Hook) -> Iterable[str]:
-    """Return the agents whose rights code has: at the turns of all agents, those of each."""
+    """Yield the agents whose write permissions the code has; all agents for shared hooks."""
     point = getattr(declared, "hook_type", getattr(declared, "trigger", None))
     if point in RUN_POINTS:
         return ()

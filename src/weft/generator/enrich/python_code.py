@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
-from weft.check.code.functions import called
+from weft.check.code.functions import called_name
 from weft.generator.enrich.allowed import (
     ATTRIBUTES,
     BUILTINS,
@@ -138,9 +138,9 @@ class _Reading:
                 case ast.Name(id=name) if name in _UI_CALLS:
                     if getattr(self._parents[node], "func", None) is not node:
                         yield f"it passes {name} on"
-                case ast.Call() if called(node.func) in _AWAITED:
+                case ast.Call() if called_name(node.func) in _AWAITED:
                     if not isinstance(self._parents[node], ast.Await):
-                        yield f"it does not await {called(node.func)}"
+                        yield f"it does not await {called_name(node.func)}"
                 case _:
                     pass
         if _asked(self._nodes) != _asked(ast.walk(self._plain)):
@@ -280,7 +280,7 @@ def _asked(nodes: Iterable[ast.AST]) -> set[str]:
     """Return the UI tools that code asks by; "" for one that it does not name."""
     found: set[str] = set()
     for node in nodes:
-        if isinstance(node, ast.Call) and called(node.func) in _UI_CALLS:
+        if isinstance(node, ast.Call) and called_name(node.func) in _UI_CALLS:
             named = (it.value for it in node.keywords if it.arg == "tool_id")
             first = node.args[0] if node.args else next(named, None)
             found.add(str(first.value) if isinstance(first, ast.Constant) else "")

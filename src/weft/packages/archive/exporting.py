@@ -1,4 +1,4 @@
-"""From a package to a zip file, with a manifest of its files; the same bytes every time."""
+"""Exporting a package to a reproducible zip file with a manifest."""
 
 import hashlib
 import io
@@ -24,14 +24,14 @@ from weft.packages.review import review_package
 from weft.packages.text import documents
 from weft.spec.part import Name, Part
 
-#: The name under which an archive says what is in it.
+#: The name of the manifest in an archive.
 MANIFEST: Final = "manifest.json"
 
 
 def find_clash(names: Iterable[str]) -> tuple[str, str] | None:
-    """Return two names that would be the same file on some system, or of which one is in the other.
+    """Return two names that collide on some system, or of which one is a folder of the other.
 
-    Some systems do not tell upper from lower case, or one spelling of an accent from another.
+    Some systems ignore case, or the Unicode form of an accent.
     """
     seen: dict[str, str] = {}
     for name in names:
@@ -78,7 +78,7 @@ def manifest_bytes(manifest: Manifest) -> bytes:
 
 
 def read_manifest(raw: bytes) -> Manifest | str:
-    """Read a manifest, or say what is wrong with it."""
+    """Read a manifest, or return what is wrong with it."""
     document = documents.read(MANIFEST, raw)
     if not document.ok:
         return document.findings[0].message
@@ -95,9 +95,9 @@ def sha256(raw: bytes) -> str:
 
 
 def files_lost_by_update(present: FolderFiles, new: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Name the files an update would change or remove that are not as the last import left them.
+    """Return the files with local changes that an update would change or remove.
 
-    Without a record of an import, all files may be the user's own work.
+    Without a record of an import, all files count as changed.
     """
     known = _last_import(present)
     return tuple(
@@ -142,7 +142,7 @@ class Export:
 def export_package(folder: Path, target: Path) -> Export:
     """Write a package to a zip file; the same package always gives the same bytes.
 
-    One that could not run is refused: no import would take it.
+    A package with errors is refused, as import would refuse it.
     """
     if not folder.is_dir():
         raise PackageError(f"{folder} is not a package folder")
@@ -157,7 +157,7 @@ def export_package(folder: Path, target: Path) -> Export:
     if found:
         raise PackageError(f"{folder} cannot be exported; nothing was written", tuple(found))
     findings = review_package(package)
-    # What cannot be linked here may be performed by the version that imports the archive.
+    # Features unsupported here may be supported by the version that imports the archive.
     errors = tuple(
         finding for finding in findings if is_error(finding) and not finding.code.startswith("LINK")
     )
@@ -165,13 +165,12 @@ def export_package(folder: Path, target: Path) -> Export:
         message = f"{folder} is not exported: the package has errors; nothing was written"
         raise CheckFailed(message, errors)
     manifest = make_manifest(package.name, package.digest, content.files)
-    raw = _zip_files({MANIFEST: manifest_bytes(manifest), **content.files})
-    replace_files(target.parent, {target.name: raw})
+    replace_files(target.parent, {target.name: pack_files(manifest, content.files)})
     return Export(manifest, findings)
 
 
 def _unpackable(folder: Path, name: str, content: FolderFiles) -> list[Finding]:
-    """Find what import would refuse, while the author can still fix it."""
+    """Return findings for what import would refuse."""
     errors = [f"{name!r} {error}" for name in sorted(content.files) if (error := name_error(name))]
     error = segment_error(name)
     if error:
@@ -184,6 +183,11 @@ def _unpackable(folder: Path, name: str, content: FolderFiles) -> list[Finding]:
     return [
         Finding("SCHEMA015", severity, message, place, hint=("rename it",)) for message in errors
     ]
+
+
+def pack_files(manifest: Manifest, files: Mapping[str, bytes]) -> bytes:
+    """Return the zip file of a package; the same files always give the same bytes."""
+    return _zip_files({MANIFEST: manifest_bytes(manifest), **files})
 
 
 def _zip_files(files: dict[str, bytes]) -> bytes:

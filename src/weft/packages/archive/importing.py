@@ -1,13 +1,14 @@
-"""From a zip file to a package: read as if from a stranger, installed whole or not at all."""
+"""Importing a package from an untrusted zip file, completely or not at all."""
 
 import difflib
 import stat
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, TypeAlias
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from weft.catalogue import CATALOGUE
@@ -52,17 +53,18 @@ class Unpacked:
     files: dict[str, bytes]
 
 
-def unpack(archive: Path) -> Unpacked:
-    """Read an archive into memory, or raise PackageError that says all that is wrong with it."""
+def unpack(archive: Path, content: bytes | None = None) -> Unpacked:
+    """Read an archive into memory, or raise PackageError with all its errors.
+
+    With its content, `archive` is only its name in messages.
+    """
     try:
+        if content is not None:
+            return _read_archive(archive, BytesIO(content), len(content))
         if not archive.is_file():
             raise _refusal(archive, ["there is no such file"])
         with archive.open("rb") as file:
-            errors = list(_end_errors(file, archive.stat().st_size))
-            if errors:
-                raise _refusal(archive, errors)
-            with ZipFile(file) as zipped:
-                return _read_entries(archive, zipped)
+            return _read_archive(archive, file, archive.stat().st_size)
     except _BROKEN as error:
         raise _refusal(archive, ["the zip file is damaged"]) from error
     except OSError as error:
@@ -70,8 +72,16 @@ def unpack(archive: Path) -> Unpacked:
         raise _refusal(archive, [f"the file cannot be read: {reason}"]) from error
 
 
+def _read_archive(archive: Path, file: BinaryIO, size: int) -> Unpacked:
+    errors = list(_end_errors(file, size))
+    if errors:
+        raise _refusal(archive, errors)
+    with ZipFile(file) as zipped:
+        return _read_entries(archive, zipped)
+
+
 def archive_finding(archive: Path, message: str) -> Finding:
-    hint = "get the file again, or make it anew: weft export NAME"
+    hint = "get the file again, or create it again: weft export NAME"
     severity = CATALOGUE["SCHEMA015"].severity
     return Finding("SCHEMA015", severity, message, Place(str(archive)), hint=(hint,))
 
@@ -85,7 +95,7 @@ def _refusal(archive: Path, errors: list[str]) -> PackageError:
 
 
 def _end_errors(file: BinaryIO, size: int) -> Iterator[str]:
-    """Look at the end of the file before the list of entries is read, which could be huge."""
+    """Yield errors in the end record, before the list of entries is read, which may be huge."""
     if size > MAX_TOTAL + _MAX_LIST:
         yield f"the file is larger than {MAX_TOTAL // 1024**2} MiB"
         return
@@ -104,7 +114,14 @@ def _end_errors(file: BinaryIO, size: int) -> Iterator[str]:
 
 
 def _read_entries(archive: Path, zipped: ZipFile) -> Unpacked:
-    entries = zipped.infolist()
+    # A zip file that a person packed lists folders, and the record of the last import.
+    entries = [
+        entry
+        for entry in zipped.infolist()
+        if entry.orig_filename != RECORD and not (entry.is_dir() and not entry.file_size)
+    ]
+    if all(entry.filename != MANIFEST for entry in entries):
+        raise _refusal(archive, [f"this is not an archive of `weft export`: it has no {MANIFEST}"])
     for look in (_entry_errors, _list_errors):
         errors = list(look(entries))
         if errors:
@@ -112,7 +129,7 @@ def _read_entries(archive: Path, zipped: ZipFile) -> Unpacked:
     files: dict[str, bytes] = {}
     room = MAX_TOTAL
     for entry in entries:
-        # What the list says about sizes may be a lie: what counts is what comes out.
+        # The listed sizes may be false, so the extracted size is checked.
         with zipped.open(entry) as content:
             raw = content.read(room + 1)
         room -= len(raw)
@@ -147,8 +164,6 @@ def _list_errors(entries: list[ZipInfo]) -> Iterator[str]:
     both = find_clash(names)
     if both:
         yield f"{both[0]!r} and {both[1]!r} would be the same file, or one inside the other"
-    if MANIFEST not in names:
-        yield f"{MANIFEST} is missing"
     if len(names) > MAX_FILES + 1:
         yield f"the zip file holds more than {MAX_FILES} files"
 
@@ -193,7 +208,7 @@ class Import:
     new_digest: str
     findings: tuple[Finding, ...] = ()
     lost: tuple[str, ...] = ()
-    #: Where the former folder is kept, if own work was replaced.
+    #: The backup of the former folder, if local changes were replaced.
     backup: Path | None = None
 
     @property
@@ -202,17 +217,33 @@ class Import:
         return not (self.added or self.changed or self.removed)
 
 
+#: Checks a package; the folder is where it will be.
+Reviewer: TypeAlias = Callable[[Package, Path], tuple[Finding, ...]]
+
+
+def _review(package: Package, home: Path) -> tuple[Finding, ...]:
+    return review_package(package, home=home)
+
+
 def import_package(
-    archive: Path, workspace: Path, *, dry_run: bool = False, force: bool = False
+    archive: Path,
+    workspace: Path,
+    *,
+    content: bytes | None = None,
+    dry_run: bool = False,
+    force: bool = False,
+    keep_backup: bool = True,
+    reviewer: Reviewer = _review,
 ) -> Import:
     """Install or update a package from a zip file, whole or not at all; nothing if `dry_run`.
 
-    Nothing either where own work would be lost (`lost` names it), except with `force`: then the
-    former folder is kept as a backup.
+    Nothing is written either if local changes would be lost (`lost` names them), except with
+    `force`: then the former folder is kept as a backup, unless `keep_backup` is off. With the
+    `content` of the file, `archive` is only its name.
     """
-    unpacked = unpack(archive)
+    unpacked = unpack(archive, content)
     folder = workspace / _WORKFLOWS / unpacked.manifest.name
-    findings = _check_staged(archive, unpacked, folder)
+    findings = _check_staged(archive, unpacked, folder, reviewer)
     installed = _read_installed(folder)
     present = installed or FolderFiles({}, {}, ())
     comparison = compare(present.files, unpacked.files)
@@ -229,7 +260,7 @@ def import_package(
         new_digest=unpacked.manifest.digest,
         findings=findings,
         lost=lost,
-        backup=free_backup_name(folder) if lost and force else None,
+        backup=free_backup_name(folder) if lost and force and keep_backup else None,
     )
     if dry_run or outcome.unchanged or (lost and not force):
         return outcome
@@ -242,12 +273,14 @@ def import_package(
     return outcome
 
 
-def _check_staged(archive: Path, unpacked: Unpacked, folder: Path) -> tuple[Finding, ...]:
-    """Read and check the files as a package, somewhere apart; refuse what cannot run."""
+def _check_staged(
+    archive: Path, unpacked: Unpacked, folder: Path, reviewer: Reviewer
+) -> tuple[Finding, ...]:
+    """Read and check the files in a temporary folder; refuse a package that cannot run."""
     with staged_folder(unpacked.files, unpacked.manifest.name) as staged:
         package = read_package(staged)
         errors = [
-            _finding_at(finding, staged, archive)
+            finding_at(finding, staged, archive)
             for finding in package.findings
             if is_error(finding)
         ]
@@ -259,15 +292,15 @@ def _check_staged(archive: Path, unpacked: Unpacked, folder: Path) -> tuple[Find
         if errors:
             message = f"{archive} cannot be imported; nothing was changed"
             raise PackageError(message, tuple(errors))
-        findings = review_package(package)
-        # One that could not run must not take the place of one that can.
+        findings = reviewer(package, folder)
+        # A package with errors must not replace one that works.
         errors = tuple(
-            _finding_at(finding, staged, archive) for finding in findings if is_error(finding)
+            finding_at(finding, staged, archive) for finding in findings if is_error(finding)
         )
         if errors:
             message = f"{archive} cannot be imported: the package has errors; nothing was changed"
             raise PackageError(message, errors)
-        return tuple(_finding_at(finding, staged, folder) for finding in findings)
+        return tuple(finding_at(finding, staged, folder) for finding in findings)
 
 
 def _mismatches(manifest: Manifest, package: Package) -> list[str]:
@@ -278,8 +311,8 @@ def _mismatches(manifest: Manifest, package: Package) -> list[str]:
     return []
 
 
-def _finding_at(finding: Finding, staged: Path, to: Path) -> Finding:
-    """Replace the temporary folder in the place of a finding by the final one."""
+def finding_at(finding: Finding, staged: Path, to: Path) -> Finding:
+    """Replace the folder in the place of a finding by another one, such as the final one."""
     file = finding.place.file.replace(str(staged), str(to), 1)
     return replace(finding, place=replace(finding.place, file=file))
 
@@ -363,7 +396,7 @@ def _lines(raw: bytes) -> list[str] | None:
 
 
 def _visible(line: str) -> str:
-    """Write what cannot be seen as an escape: shown as it is, it could take over the terminal."""
+    """Escape control characters, which could control the terminal."""
     if line.isprintable():
         return line
     return "".join(

@@ -1,4 +1,4 @@
-"""Writing files and folders atomically: whole or not at all."""
+"""Writing files and folders atomically: completely or not at all."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from weft.errors import PackageError
 
 @contextmanager
 def staged_folder(files: Mapping[str, bytes], name: str) -> Generator[Path]:
-    """Write files into a folder somewhere apart, for as long as they are looked at."""
+    """Write files to a temporary folder for the duration of the context."""
     with tempfile.TemporaryDirectory(prefix="weft-") as apart:
         folder = Path(apart) / name
         create_folder(folder, files)
@@ -21,7 +21,7 @@ def staged_folder(files: Mapping[str, bytes], name: str) -> Generator[Path]:
 
 
 def create_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Make a new folder with these files, whole or not at all."""
+    """Create a folder with these files, completely or not at all."""
     if folder.exists():
         raise PackageError(f"{folder} already exists")
     staged = _stage(folder, files)
@@ -33,7 +33,7 @@ def create_folder(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def replace_folder(folder: Path, files: Mapping[str, bytes], *, backup: Path | None = None) -> None:
-    """Give a folder exactly these files; if anything fails, it stays as it was.
+    """Replace the files of a folder by these; if anything fails, the folder is unchanged.
 
     The former folder is kept as `backup`, a name beside it, if one is given.
     """
@@ -79,7 +79,7 @@ def replace_all(files: Mapping[Path, bytes]) -> None:
 class _Exchange:
     """New and former contents of files, all written beside them before the first is exchanged.
 
-    Nothing but renaming is left to do then, in either direction, which takes no room.
+    Only renames remain, in either direction, which need no disk space.
     """
 
     at: Path = Path()
@@ -103,7 +103,7 @@ class _Exchange:
         self.done.append(target)
 
     def put_back(self) -> list[str]:
-        """Undo what was done; return the files for which that failed, and where the former is."""
+        """Undo the exchange; return the files for which that failed, and their former contents."""
         failed: list[str] = []
         for target in reversed(self.done):
             try:

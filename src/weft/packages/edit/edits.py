@@ -3,7 +3,7 @@
 An edit touches only the characters it must, so comments, order and layout stay. Every new text is
 read again and compared with the data as it should be. Where the two differ, because the place is
 written in a way that cannot be changed piecemeal (an anchor and its aliases, an explicit key, a
-kept line break, a comment in the middle of an entry), the whole file is written anew, which keeps
+kept line break, a comment in the middle of an entry), the whole file is rewritten, which keeps
 the comments at the head of a YAML file and no others.
 """
 
@@ -39,10 +39,10 @@ _INDENT: Final = re.compile(r"\n([ \t]+)\S")
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """The text of a file after edits, and whether it had to be written anew as a whole."""
+    """The text of a file after edits, and whether the whole file had to be rewritten."""
 
     text: str
-    anew: bool = False
+    rewritten: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ Step: TypeAlias = SetValue | RenameKey | Remove | Insert
 def apply(document: Document, edits: Sequence[Edit]) -> Edited:
     """Return the text of a file after `edits`, one after the other.
 
-    An edit that does not fit what the file holds raises PackageError, and nothing is changed.
+    An edit that does not match the content raises PackageError, and nothing is changed.
     """
     if not document.ok:
         message = f"{document.file} cannot be changed before it can be read"
@@ -68,7 +68,7 @@ def apply(document: Document, edits: Sequence[Edit]) -> Edited:
     edited = Edited(document.text)
     for edit in edits:
         changed = _change(document, edited.text, edit)
-        edited = Edited(changed.text, edited.anew or changed.anew)
+        edited = Edited(changed.text, edited.rewritten or changed.rewritten)
     return edited
 
 
@@ -81,11 +81,11 @@ def _change(document: Document, text: str, edit: Edit) -> Edited:
 
 
 def apply_or_rewrite(text: str, changed: str | None, form: Format, wanted: Data) -> Edited:
-    """Return a changed text if it holds what it should, or else write the file anew."""
+    """Return the changed text if it parses to the wanted data; otherwise rewrite the file."""
     if changed is not None and _same(parse_text(changed, form), wanted):
         return Edited(changed)
     head = _HEAD.match(text) if form == "yaml" else None
-    return Edited((head[0] if head else "") + dump(wanted, form), anew=True)
+    return Edited((head[0] if head else "") + dump(wanted, form), rewritten=True)
 
 
 def _same(parsed: Parsed, wanted: Data) -> bool:
@@ -99,7 +99,7 @@ def _container_of(key: str | int, value: Data) -> Container:
 
 
 class _Text:
-    """A text and the places in it, able to give the text after one step."""
+    """A text with the places of its values, which returns the text after one edit."""
 
     def __init__(self, text: str, form: Format, root: Node) -> None:
         self.text = text
@@ -108,7 +108,7 @@ class _Text:
         self.newline = "\r\n" if "\r\n" in text else "\n"
 
     def after(self, step: Step) -> str | None:
-        """Return the changed text; None where only writing the whole file anew can do."""
+        """Return the changed text; None if the whole file must be rewritten."""
         trail = [self.root]
         for part in step.path:
             trail.append((trail[-1].children or {})[part])
@@ -132,7 +132,7 @@ class _Text:
         return self.splice(node.start, node.end, f" {new}" if bare else new)
 
     def in_flow(self, trail: list[Node]) -> bool:
-        """Tell whether values are written in brackets there, as in all of JSON."""
+        """Return whether values are written in brackets there, as in all of JSON."""
         return self.form == "json" or any(self.text[node.start] in "{[" for node in trail)
 
     def replace(self, trail: list[Node], path: Path, value: Data) -> str | None:
@@ -250,7 +250,7 @@ def _cut(text: str, begin: int, end: int) -> str:
 
 
 def resolve(file: str, data: Data, edit: Edit) -> Step:
-    """Check an edit against the data, and tell adding from replacing."""
+    """Check an edit against the data, and distinguish adding from replacing."""
     trail = _trail(data, edit.path)
     there, missing = trail[-1], edit.path[len(trail) - 1 :]
     parent = trail[-2] if len(trail) > 1 else None

@@ -1,7 +1,9 @@
 """Applying safe fixes to the files they concern."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
+from typing import Final
 
 from weft.findings import (
     AppendItem,
@@ -15,9 +17,45 @@ from weft.findings import (
 from weft.packages.archive.staging import replace_files
 from weft.packages.edit import edits
 from weft.packages.layout import file_path
-from weft.packages.reader import Package
+from weft.packages.reader import Package, read_package
 from weft.packages.text.documents import Document, read_text
 from weft.packages.writer import file_text
+
+#: Every round applies at most one fix per file; no package needs more rounds than this.
+MAX_ROUNDS: Final = 500
+
+
+def fix_package(
+    folder: Path,
+    review: Callable[[Package], Iterable[Finding]],
+    keeps: Callable[[Finding], bool],
+) -> tuple[tuple[str, Fix], ...]:
+    """Apply the safe fixes of a package; return them, each with the file that it changed.
+
+    `keeps` says of which findings. The package is read again after each round. Two fixes that undo
+    each other would never end: a text that was seen before ends it.
+    """
+    fixed: list[tuple[str, Fix]] = []
+    seen: set[tuple[str, ...]] = set()
+    for _ in range(MAX_ROUNDS):
+        package = read_package(folder)
+        texts = tuple(declared.document.text for declared in package.files.values())
+        if texts in seen:
+            break
+        seen.add(texts)
+        wanted = [finding for finding in review(package) if finding.fix and keeps(finding)]
+        applied = apply_fixes(package, wanted)
+        if not applied:
+            break
+        fixed += [(_fixed_file(package, fix), fix) for fix in applied]
+    return tuple(fixed)
+
+
+def _fixed_file(package: Package, fix: Fix) -> str:
+    """Return the file that a fix changes; the finding may be in another one."""
+    if fix.file is not None:
+        return str(package.folder / fix.file)
+    return package.locate(fix.edits[0].path).file
 
 
 def apply_fixes(package: Package, findings: Iterable[Finding]) -> tuple[Fix, ...]:
@@ -55,7 +93,7 @@ def fixed_texts(package: Package, fix: Fix) -> dict[str, str]:
 
 
 def _can_create(package: Package, name: str, found: list[Edit]) -> bool:
-    """Tell whether a file can be begun with these edits: it is not there, and they only add."""
+    """Return whether a file can be begun with these edits: it is not there, and they only add."""
     adding = all(isinstance(edit, SetValue | AppendItem) for edit in found)
     named = all(isinstance(step, str) for edit in found for step in edit.path)
     return adding and named and not (package.folder / name).exists()

@@ -1,4 +1,4 @@
-"""Rewriting a package to the one written spelling."""
+"""Rewriting a package to the current spelling."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -38,9 +38,9 @@ class Migration:
 
 
 def plan_migration(folder: Path) -> Migration:
-    """Work out how a package is rewritten; nothing is touched.
+    """Return how a package would be rewritten; nothing is written.
 
-    A package that cannot be read is refused: what is not understood cannot be rewritten.
+    A package that cannot be read is refused.
     """
     package = read_package(folder)
     errors = tuple(finding for finding in package.findings if is_error(finding))
@@ -50,7 +50,7 @@ def plan_migration(folder: Path) -> Migration:
     changes: dict[str, tuple[str, ...]] = {}
     written = file_data(package.spec)
     for stem, declared in package.files.items():
-        # A file that declares nothing may be one that would not be written at all.
+        # An empty file may be one that is not written at all.
         now = written.get(stem, {})
         said = tuple(_changes(declared, now))
         if said:
@@ -63,9 +63,9 @@ def plan_migration(folder: Path) -> Migration:
 
 
 def _edit_file(stem: str, declared: DeclaredFile) -> edits.Edited:
-    """Respell a file, put the wrapper around it that it may lack, and let editors find its schema.
+    """Respell a file, add a missing wrapper, and add the pointer to its schema for editors.
 
-    What points at the schema already stays, outside of the wrapper.
+    An existing pointer stays, outside the wrapper.
     """
     document, pointer = declared.document, schema_pointer(stem)
     wrapper = missing_wrapper(declared.rewrite)
@@ -77,8 +77,8 @@ def _edit_file(stem: str, declared: DeclaredFile) -> edits.Edited:
     edited = edits.apply(document, changes)
     if wrapper:
         around = wrap_under_key(edited.text, document.format, wrapper)
-        edited = edits.Edited(around.text, edited.anew or around.anew)
-    return edits.Edited(add_schema_pointer(edited.text, document.format, pointer), edited.anew)
+        edited = edits.Edited(around.text, edited.rewritten or around.rewritten)
+    return edits.Edited(add_schema_pointer(edited.text, document.format, pointer), edited.rewritten)
 
 
 def write_migrations(migrations: Iterable[Migration]) -> None:
@@ -99,8 +99,8 @@ def _named_schema(stem: str, document: Document, edited: edits.Edited) -> Iterat
 
 
 def _lost_parts(document: Document, edited: edits.Edited) -> Iterator[str]:
-    """Say what of the author's file is not kept."""
-    if edited.anew:
+    """Yield what is lost of the author's file."""
+    if edited.rewritten:
         yield "rewritten whole: comments and layout are not kept"
     elif not _comments(document.text) <= _comments(edited.text):
         yield "comments inside the rewritten parts are not kept"
@@ -123,7 +123,7 @@ def _changes(declared: DeclaredFile, written: object) -> Iterator[str]:
 def _respelled_values(
     read: object, written: object, path: SpecPath
 ) -> Iterator[tuple[SpecPath, object, object]]:
-    """Find the values that mean the same and are written otherwise now, such as type names."""
+    """Yield the values with a new spelling of the same meaning, such as type names."""
     if is_map(written):
         for key, value in written.items():
             yield from _respelled_values(child(read, key), value, (*path, key))
@@ -135,7 +135,7 @@ def _respelled_values(
 
 
 def wrap_under_key(text: str, form: Format, key: str) -> Edited:
-    """Put all that a file holds under a key."""
+    """Put the whole content of a file under a key."""
     wanted: Data = {key: parse_text(text, form).data}
     around = _json_around if form == "json" else _yaml_around
     return apply_or_rewrite(text, around(text, key, _newline(text)), form, wanted)
@@ -158,7 +158,7 @@ def _yaml_around(text: str, key: str, newline: str) -> str:
 
 
 def add_schema_pointer(text: str, form: Format, pointer: str) -> str:
-    """Let editors find the schema of a file, unless it says already where that is."""
+    """Add the pointer to the schema for editors, unless the file has one."""
     parsed, newline = parse_text(text, form), _newline(text)
     held = cast("dict[str, Data]", parsed.data)
     if "$schema" in held or (form == "yaml" and _POINTER in text):
@@ -181,7 +181,7 @@ _SCHEMA: Final = ("$schema",)
 
 
 def respell(read: object, written: object) -> None:
-    """Give the values of data as read the spelling they are written in now, such as type names."""
+    """Return the data with the current spelling of its values, such as type names."""
     if is_map(read) and is_map(written):
         for key in read.keys() & written.keys():
             read[key] = _respell_value(read[key], written[key])
@@ -198,12 +198,12 @@ def _respell_value(read: object, written: object) -> object:
 
 
 def respelling_edits(declared: DeclaredFile) -> tuple[Edit, ...]:
-    """Return the edits that bring the author's file to what was made of it.
+    """Return the edits that turn the author's file into the rewritten data.
 
-    A wrapper the file lacks is left away, and put around it afterwards.
+    A missing wrapper is omitted here and added afterwards.
     """
     document, rewrite = declared.document, declared.rewrite
-    # Read again: the data of the document is what was rewritten.
+    # Parsed again, because the document's data has been rewritten.
     before = parse_text(document.text, document.format).data
     wrapper, data = missing_wrapper(rewrite), rewrite.data
     after = data[wrapper] if wrapper and is_map(data) else data
@@ -211,7 +211,7 @@ def respelling_edits(declared: DeclaredFile) -> tuple[Edit, ...]:
 
 
 def missing_wrapper(rewrite: Rewrite) -> str | None:
-    """Return the key under which everything is written now, if the file is without it."""
+    """Return the wrapper key of the file, if the file lacks it."""
     entries = list(rewrite.data.items()) if is_map(rewrite.data) else []
     if len(entries) != 1:
         return None

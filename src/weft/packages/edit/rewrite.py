@@ -21,10 +21,10 @@ class Change:
 
 @dataclass
 class Rewrite:
-    """A document being brought to the one written spelling.
+    """A document that is rewritten to the current spelling.
 
     Containers keep their identity while they are moved about; `origin` knows by identity where
-    each stood in the file, and `renamed` knows the key an entry had there. Together they answer
+    each was in the file, and `renamed` knows the key an entry had there. Together they answer
     where a value of the rewritten data came from.
     """
 
@@ -32,7 +32,7 @@ class Rewrite:
     origin: dict[int, Path]
     renamed: dict[tuple[int, Key], Key] = field(default_factory=dict[tuple[int, Key], Key])
     changes: list[Change] = field(default_factory=list[Change])
-    #: What contradicts itself in an older spelling, so that it cannot be read as the present one.
+    #: Contradictions in an older spelling, which cannot be converted.
     contradictions: list[Change] = field(default_factory=list[Change])
     #: Containers made here; held, so that no identity is given out twice.
     made: list[object] = field(default_factory=list[object])
@@ -68,7 +68,7 @@ class Rewrite:
         container[key] = value
 
     def drop(self, container: Map, key: str, message: str | None) -> None:
-        """Remove an entry that has no meaning any more."""
+        """Remove an entry that no longer has a meaning."""
         if message is not None:
             self.note(container, key, message)
         del container[key]

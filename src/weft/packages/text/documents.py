@@ -50,7 +50,7 @@ class Document:
 
     @property
     def ok(self) -> bool:
-        """Tell whether the file could be read; a warning does not count against it."""
+        """Return whether the file could be read; a warning does not count against it."""
         return not any(is_error(finding) for finding in self.findings)
 
     @cached_property
@@ -60,7 +60,7 @@ class Document:
 
     @cached_property
     def _containers(self) -> list[tuple[Path, Container]]:
-        # Held for as long as the document lives: an id is only good while its object exists.
+        # Kept as long as the document: an id is valid only while its object exists.
         return _containers(cast("Data", self.data))
 
     @cached_property
@@ -127,7 +127,7 @@ def decode(raw: bytes) -> tuple[str, TextError | None]:
 
 
 def read(file: str, raw: bytes) -> Document:
-    """Read the bytes of one declared file; whatever they are, the result is a document."""
+    """Read the bytes of one declared file; errors become findings of the document."""
     if refusal := too_large(file, len(raw)):
         return Document(file, "", format_of(file), None, (refusal,), Node(0, 0))
     text, error = decode(raw)
@@ -138,7 +138,7 @@ def read(file: str, raw: bytes) -> Document:
 
 
 def read_text(file: str, text: str) -> Document:
-    """Read the text of one declared file; its name tells JSON from YAML."""
+    """Read the text of one declared file, as JSON or YAML according to its name."""
     form = format_of(file)
     parsed = json_text.load(text) if form == "json" else parse_text(text, form)
     findings = tuple(finding(file, text, error) for error in parsed.errors)
@@ -148,7 +148,7 @@ def read_text(file: str, text: str) -> Document:
 def parse_text(text: str, form: Format) -> Parsed:
     if form == "json":
         return json_text.parse(text)
-    # Deferred: most packages are written in JSON, and loading the YAML library takes its time.
+    # Deferred: most packages are JSON, and the YAML library loads slowly.
     from weft.packages.text import yaml_text  # noqa: PLC0415
 
     return yaml_text.parse(text)
@@ -172,7 +172,7 @@ def _encoding(message: str, start: int) -> TextError:
 
 def _containers(data: Data) -> list[tuple[Path, Container]]:
     found: list[tuple[Path, Container]] = [((), data)] if isinstance(data, dict | list) else []
-    for path, container in found:  # grows while it is walked, so depth is no matter
+    for path, container in found:  # grows during iteration, instead of recursion
         entries: Iterable[tuple[str | int, Data]] = (
             container.items() if isinstance(container, dict) else enumerate(container)
         )
@@ -220,7 +220,7 @@ def _inside_literal(text: str, literal: re.Match[str], end: int, offset: int) ->
 
 #: Characters that YAML refuses, or reads as line breaks, unless they are written as escapes.
 _UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-#: Words that some YAML readers take for something else than text.
+#: Words that some YAML parsers do not read as text.
 _TAKEN: Final = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 
 

@@ -1,8 +1,8 @@
-"""Text of package files as it may be shown: what is or may be a secret is covered.
+"""Text of package files for display, with possible secrets masked.
 
-Reports end in logs, so a line that is shown to explain one error must not give away a key that
-stands in it. A document that can be read says where its values are. Of any other text whole lines
-are covered, since nobody knows where in them a value ends.
+Reports end in logs, so a line that is shown to explain an error must not reveal a key in it. In a
+document that parses, the places of values are known. In any other text whole lines are masked,
+because it is unknown where a value ends.
 """
 
 import re
@@ -16,16 +16,16 @@ from weft.packages.layout import SUFFIXES
 from weft.packages.text.documents import format_of, parse_text
 from weft.packages.text.index import Node
 
-#: Stands for one character that is covered; a private one, so that it is not taken for text.
+#: Replaces one masked character; a private-use character, so that it differs from all text.
 COVER: Final = "\ue000"
 
-#: Keys under which a variable has its value, in the present spelling and in older ones.
+#: Keys of a variable's value, in current and older spellings.
 _VALUE_KEYS: Final = frozenset({"value", "default", "initial", "default_value"})
 _WORDS: Final = frozenset({"true", "false", "null", "~", ""})
 _KEY: Final = re.compile(r"([A-Za-z_][\w-]*)[\"']?\s*[:=]")
 _VALUE: Final = re.compile(r"[\"']([^\"'\n]+)|:[ \t]+([^\s\"'{\[#,][^\n#,}\]]*)")
 _PARAMETER: Final = re.compile(r"[?&]([^=&#]+)=([^&#\"']*)")
-#: So many lines above a value may name the variable it is of.
+#: How many lines above a value may name its variable.
 _ABOVE: Final = 12
 
 _Span: TypeAlias = tuple[int, int]
@@ -33,7 +33,7 @@ _Span: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class ShownText:
-    """The lines of a file; in each that is asked for, what may be a secret is covered."""
+    """The lines of a file, with possible secrets masked."""
 
     lines: tuple[str, ...]
     #: Where each line begins.
@@ -63,7 +63,7 @@ def shown_text(file: str, text: str) -> ShownText:
     if not file.endswith(SUFFIXES):
         return ShownText(lines, starts, (), indexed=False)
     parsed = parse_text(text, format_of(file))
-    # Whatever was read before an error has its places.
+    # Values before the error have places.
     spans = tuple(_secret_spans(text, parsed.root or Node(0, 0)))
     indexed = all(error.code == "SCHEMA006" for error in parsed.errors)
     return ShownText(lines, starts, spans, indexed)
@@ -86,7 +86,7 @@ def _secret_spans(text: str, root: Node) -> Iterator[_Span]:
 
 
 def _is_secret(raw: str, labels: tuple[str, ...], *, kept: bool, valued: bool) -> bool:
-    """Judge a scalar by how it looks, and one that is a variable's value by its names as well."""
+    """Return whether a scalar looks like a secret; for a variable's value names count as well."""
     if raw in _WORDS:
         return False
     parameters = _PARAMETER.finditer(raw)
@@ -101,7 +101,7 @@ def _raw(text: str, node: Node | None) -> str:
 
 
 def _may_hold_secret(line: str, above: tuple[str, ...]) -> bool:
-    """Judge a line of a text of which no places are known."""
+    """Return whether a line without known places may contain a secret."""
     if secret_in("", line):
         return True
     keys = set(_KEY.findall(line))

@@ -1,8 +1,8 @@
 """JSON text to data: every error with its place, and an index of the places of all values.
 
-Faultless text goes through the standard library's reader. Whatever that refuses, and every request
-for places, goes through a second reader which keeps offsets, nests by an explicit stack instead of
-recursion, and goes on after small errors so that one look finds several.
+Valid text is parsed by the standard library. Invalid text, and every request for places, goes
+through a second parser which keeps offsets, uses an explicit stack instead of recursion, and
+continues after small errors so that one pass finds several.
 """
 
 import json
@@ -48,7 +48,7 @@ _MEANT: Final = {"True": "true", "False": "false", "None": "null"}
 
 
 def load(text: str) -> Parsed:
-    """Read JSON text; the index is left out when the text is faultless."""
+    """Parse JSON text; there is no index if the text is valid."""
     try:
         return Parsed(_quick(text), None)
     except (ValueError, RecursionError):
@@ -286,7 +286,7 @@ class _Reader:
             self.stop("the file has more errors than are listed", hint="correct these first")
 
     def note(self, message: str, start: int, *, hint: str) -> None:
-        """Keep an error after which reading goes on."""
+        """Record an error and continue reading."""
         length = max(self.at - start, 1)
         self.keep(TextError("SCHEMA002", message, start, hint=(hint,), length=length))
 

@@ -1,7 +1,7 @@
 """YAML text to data, by the rules of JSON: same values, same limits, same index of places.
 
 Built from PyYAML's events, not from its objects. So scalars follow YAML 1.2 (`yes`, `no`, `on` and
-`off` are text), an alias costs what it stands for, and depth never becomes recursion.
+`off` are text), an alias counts with its full size, and nesting does not use recursion.
 """
 
 import math
@@ -63,7 +63,7 @@ _WORDING: Final = (
     ("expected ':'", "the ':' after a key is missing", "write the entry as key: value"),
     (
         "document start|indicator|expected key|block end|not allowed",
-        "this does not fit in with the lines above it",
+        "this does not continue the lines above it; check the indentation",
         "check the indentation and the quotes of this line and the one before",
     ),
 )
@@ -71,7 +71,10 @@ _WORDING: Final = (
 #: The line before an error, if it is a text with {name} at its beginning and no quotes around it.
 _OBJECT_THEN: Final = re.compile(r"(?:^|[:,-][ \t]+)\{[^{}]*\}[ \t]*$")
 _AFTER_OBJECT: Final = frozenset(
-    {"a comma or a closing bracket is missing", "this does not fit in with the lines above it"}
+    {
+        "a comma or a closing bracket is missing",
+        "this does not continue the lines above it; check the indentation",
+    }
 )
 _WORDS: Final[dict[str, Data]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -277,7 +280,7 @@ class _Builder:
             self.stop("the file has more errors than are listed", error.start)
 
     def note(self, message: str, start: int, hint: str) -> None:
-        """Keep a use of YAML that JSON cannot express; reading goes on."""
+        """Record a use of YAML that JSON cannot express, and continue reading."""
         self.keep(TextError("SCHEMA005", message, start, hint=(hint,)))
 
     def stop(self, message: str, start: int, *, code: str = "SCHEMA002") -> NoReturn:

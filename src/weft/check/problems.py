@@ -1,11 +1,11 @@
-"""What a model refuses, said as findings: what, where, what to do."""
+"""Validation errors of pydantic as problems: what is wrong, where, and what to do."""
 
 import json
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import NoneType
-from typing import Annotated, Final, Literal, TypeAlias, Union, get_args, get_origin
+from typing import Annotated, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 from pydantic import Tag, ValidationError
 from pydantic.fields import FieldInfo
@@ -13,9 +13,10 @@ from pydantic_core import ErrorDetails
 
 from weft.findings import Path
 from weft.ids import FUNCTION_NAME, OBJECT_NAME, nearest
-from weft.packages.edit.rewrite import is_list, is_map
 from weft.spec.board import TIME_OF_DAY
+from weft.spec.flow import STEP_NAME
 from weft.spec.part import Part
+from weft.spec.scenario import ASKED
 
 _EXPECTED: Final = {
     "string_type": "text",
@@ -35,31 +36,34 @@ _EXPECTED: Final = {
     "timezone_aware": "a time with its zone",
 }
 
-#: What is said of a number outside of its range.
+#: Error types of a number outside its range.
 _BOUNDS: Final = frozenset({"greater_than", "greater_than_equal", "less_than_equal"})
 
-#: What a text must look like that fits a pattern, and how to write it.
+#: What a text must look like to match a pattern, and how to write it.
 _FORMS: Final = {
     f"^{OBJECT_NAME}$": ("not a reference to code", "write module:name: tools.news:is_local"),
     f"^{FUNCTION_NAME}$": (
         "not a reference to a function",
         "write module:name: tools.news:sum_up",
     ),
+    r"\S": ("blank", "write a text, or leave the key out"),
+    STEP_NAME: ("not a name of a step", "write a name without /"),
     TIME_OF_DAY: ("not a time of day", "write hours and minutes: 09:30"),
+    ASKED: ("not an addressee", "write user, user:NAME, role:NAME or group:NAME"),
 }
 _Loc: TypeAlias = tuple[int | str, ...]
 _TRUE: Final = frozenset({"true", "yes", "on", "1"})
 _FALSE: Final = frozenset({"false", "no", "off", "0"})
 
-#: Keys that other systems perform and this one does not: what is so, and what to do.
+#: Keys of other systems that Weft does not support: why, and what to do.
 _NOT_HERE: Final = {
     "generation_mode": (
         "agents make text only in this version",
-        "take the key out; let a tool of the agent make what is not text",
+        "remove the key; let a tool of the agent create other content than text",
     )
 }
 
-#: Longer texts are not repeated.
+#: The longest text that a message repeats.
 _LONGEST: Final = 60
 _SAMPLES: Final = {str: '"..."', bool: "true", int: "1", float: "1.0", NoneType: "null"}
 _TIME: Final = "write it with its zone, such as 2026-01-31T09:00:00Z"
@@ -68,7 +72,7 @@ _CONTAINERS: Final = {tuple: "[]", list: "[]", dict: "{}"}
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing a model refuses, at a path in the data it was given."""
+    """One validation error, at a path in the data."""
 
     code: str
     path: Path
@@ -76,12 +80,18 @@ class Problem:
     hint: tuple[str, ...] = ()
     at_key: bool = False
     offset: int | None = None
-    #: For an unknown key that is a known one written otherwise: the known one.
+    #: For an unknown key that is a known key in another spelling: the known one.
     rename: str | None = None
 
 
+def path_text(path: Path) -> str:
+    """Write a path as in a message: `steps[0].retry`."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return "".join(steps).lstrip(".")
+
+
 def find_problems(error: ValidationError, model: type[Part]) -> Iterator[Problem]:
-    """Say everything a model refused; a misspelt key is not reported as missing as well."""
+    """Return all problems of a validation error; a misspelt key is not also a missing one."""
     details = error.errors(include_url=False)
     unknown = [_unknown_key(detail, model) for detail in details if _is_unknown(detail)]
     meant = {(*problem.path[:-1], problem.rename) for problem in unknown if problem.rename}
@@ -94,7 +104,7 @@ def find_problems(error: ValidationError, model: type[Part]) -> Iterator[Problem
 
 
 def _is_consequence(detail: ErrorDetails, details: list[ErrorDetails]) -> bool:
-    """Tell whether a list counts as too short only because what is in it was refused."""
+    """Return whether a list counts as too short only because what is in it was refused."""
     loc = detail["loc"]
     return detail["type"] == "too_short" and any(
         len(other["loc"]) > len(loc) and other["loc"][: len(loc)] == loc for other in details
@@ -154,6 +164,9 @@ def _problem(detail: ErrorDetails, model: type[Part]) -> Problem:
             hint=(str(hint),) if hint else (),
             offset=int(context.get("offset", 0)),
         )
+    if kind == "keys":
+        at = (*path, str(context["key"])) if context["key"] else path
+        return Problem("SCHEMA014", at, str(context["message"]), hint=(str(context["hint"]),))
     if kind in _EXPECTED:
         wanted, found = _EXPECTED[kind], detail["input"]
         message = f"expected {wanted}, found {describe(found)}"
@@ -163,7 +176,7 @@ def _problem(detail: ErrorDetails, model: type[Part]) -> Problem:
 
 
 def _describe_refusal(detail: ErrorDetails, model: type[Part]) -> tuple[str, tuple[str, ...]]:
-    """Say what is wrong with a value of the right kind, and what to do."""
+    """Return what is wrong with a value of the right kind, and what to do."""
     kind, context = detail["type"], detail.get("ctx", {})
     pattern = str(context.get("pattern"))
     if kind == "string_pattern_mismatch" and pattern in _FORMS:
@@ -177,12 +190,12 @@ def _describe_refusal(detail: ErrorDetails, model: type[Part]) -> tuple[str, tup
     if kind in _BOUNDS:
         allowed = _range(detail["loc"], model)
         return f"expected a number {allowed}, found {describe(detail['input'])}", ()
-    message = detail["msg"]
-    return message[:1].lower() + message[1:], ()
+    message, remedy = detail["msg"], context.get("hint")
+    return message[:1].lower() + message[1:], (str(remedy),) if remedy else ()
 
 
 def _range(loc: _Loc, model: type[Part]) -> str:
-    """Say which numbers a field allows."""
+    """Return the range of numbers that a field allows, in words."""
     bounds = {
         name: getattr(bound, name)
         for bound in _metadata(_field(loc, model))
@@ -208,7 +221,7 @@ def _metadata(field: FieldInfo | None) -> Iterator[object]:
 
 
 def _as_kind(detail: ErrorDetails, model: type[Part]) -> tuple[str, ...]:
-    """Say how to write an object of which only the word is there that tells its kind."""
+    """Return how to write an object when only its kind is given as a word."""
     found, loc = detail["input"], detail["loc"]
     if not isinstance(found, str):
         return ()
@@ -240,7 +253,7 @@ def _choices(listed: str) -> list[str]:
 
 
 def describe(value: object) -> str:
-    """Name a value of parsed data for a person."""
+    """Return the kind of a value in words."""
     match value:
         case None:
             return "null"
@@ -251,7 +264,7 @@ def describe(value: object) -> str:
         case int() | float():
             return str(value)
         case _:
-            return "a list" if is_list(value) else "an object"
+            return "a list" if isinstance(value, list) else "an object"
 
 
 def _path(loc: _Loc, model: type[Part]) -> Path:
@@ -339,7 +352,7 @@ def _single(annotation: object) -> bool:
 
 
 def add_key(key: str, annotation: object) -> str:
-    """Say what to add for a key that is missing.
+    """Return what to add for a missing key.
 
     >>> add_key("hooks", tuple[str, ...]), add_key("role", Literal["primary", "dependent"])
     ('add "hooks": []', 'add "role": "primary"')
@@ -378,11 +391,12 @@ def rewrite_as(wanted: str, found: object) -> tuple[str, ...]:
 def _as_text(found: object) -> tuple[str, ...]:
     if isinstance(found, bool | int | float):
         return (f'put it in quotes: "{json.dumps(found)}"',)
-    if is_list(found):
+    if isinstance(found, list):
         return ("write one text in quotes",)
-    if is_map(found) and found and all(value is None for value in found.values()):
-        # What YAML makes of {name}: a key without a value.
-        text = f"{{{', '.join(map(str, found))}}}"
+    entries = cast("dict[str, object]", found) if isinstance(found, dict) else {}
+    if entries and all(value is None for value in entries.values()):
+        # YAML parses {name} as a key without a value.
+        text = f"{{{', '.join(entries)}}}"
         return (f'put it in quotes, since a text in YAML cannot begin with {{: "{text}"',)
     return ("write a text in quotes",)
 
