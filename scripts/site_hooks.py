@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 ROOT_PAGES = {
     "index.md": "README.md",
     "contributing.md": "CONTRIBUTING.md",
-    "security.md": "SECURITY.md",
+    "vulnerabilities.md": "SECURITY.md",
     "changelog.md": "CHANGELOG.md",
 }
 SITE_PATHS = {source: page for page, source in ROOT_PAGES.items()}
@@ -32,6 +32,7 @@ API_PAGES = {
     "api/flow.md": "weft.flow",
     "api/retrieval.md": "weft.retrieval",
     "api/testing.md": "weft.testing",
+    "api/client.md": "weft.client",
 }
 OTHER_API_PAGES = ("api/errors.md", "api/events.md")
 

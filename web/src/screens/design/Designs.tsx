@@ -1,0 +1,128 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { FormEvent } from "react";
+
+import { go, Link } from "../../app/url";
+import { Button, Field, Loaded, Page, Problem, Section, StatusChip, Table, Time } from "../../parts";
+import type { ModelsAnswer, RunsAnswer, StartedAnswer } from "../../protocol/api";
+import { get, pathOf, post } from "../../transport/http";
+import styles from "./design.module.css";
+
+const EXAMPLES = [
+  [
+    "Support desk",
+    "Customers ask about outages, bills or their accounts in a chat. Each question goes to the right specialist: technical, billing or account. If something is unclear, the first agent asks back.",
+  ],
+  [
+    "Invoice approval",
+    "When an invoice comes in by a form, one agent reads its lines and another compares them with the purchase order. The finance manager approves it. Nothing is booked before the approval.",
+  ],
+  [
+    "Weekly report",
+    "Every Monday at 7 am, collect the news about our products, compare them with last week and write a report of one page for the management.",
+  ],
+] as const;
+
+/** The designer follows fixed rules and needs no language model. */
+const DESIGNER = "designer";
+
+/** Begin a design with a description, or go on with one. */
+export function Designs() {
+  const runs = useQuery({
+    queryKey: ["runs", "designs"],
+    queryFn: () => get<RunsAnswer>("/api/runs?workflow=Generator"),
+  });
+  return (
+    <Page title="Design">
+      <NewDesign />
+      <Section title="Designs">
+        <Loaded query={runs}>
+          {({ items }) => (
+            <Table
+              label="Designs"
+              items={items}
+              keyOf={({ run }) => run}
+              empty="There is no design yet. Describe a workflow above, or begin with an example."
+              columns={[
+                {
+                  title: "Brief",
+                  cell: ({ run, name, preview }) => (
+                    <Link to={`/design${pathOf(run)}`}>{name || preview || `Run …${run.slice(-6)}`}</Link>
+                  ),
+                },
+                { title: "State", cell: (row) => <StatusChip row={row} /> },
+                { title: "Begun by", cell: ({ user }) => user },
+                { title: "Begun", cell: ({ started_at }) => <Time at={started_at} /> },
+              ]}
+            />
+          )}
+        </Loaded>
+      </Section>
+    </Page>
+  );
+}
+
+function NewDesign() {
+  const [brief, setBrief] = useState("");
+  const [chosen, setChosen] = useState<string>();
+  const models = useQuery({
+    queryKey: ["models"],
+    queryFn: () => get<ModelsAnswer>("/api/models"),
+  });
+  const usable = (models.data?.items ?? []).filter(
+    ({ name, problem }) => problem === null && name !== "sample" && name !== DESIGNER,
+  );
+  const model = chosen ?? usable.find(({ is_default }) => is_default)?.name ?? DESIGNER;
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: () => post<StartedAnswer>("/api/plans", { brief, model }),
+    onSuccess: ({ run }) => go(`/design${pathOf(run)}`),
+  });
+
+  function begin(event: FormEvent) {
+    event.preventDefault();
+    mutate();
+  }
+
+  return (
+    <form onSubmit={begin} className={styles.brief}>
+      <Field
+        label="What should the workflow do?"
+        hint="Say who starts it, what happens step by step, who decides, and what must never happen."
+      >
+        {(id, described) => (
+          <textarea
+            {...described}
+            id={id}
+            required
+            rows={5}
+            value={brief}
+            onChange={(event) => setBrief(event.target.value)}
+          />
+        )}
+      </Field>
+      <div className={styles.row}>
+        {EXAMPLES.map(([name, text]) => (
+          <Button key={name} onClick={() => setBrief(text)}>
+            {name}
+          </Button>
+        ))}
+      </div>
+      <Field label="Who designs it">
+        {(id, described) => (
+          <select {...described} id={id} value={model} onChange={(event) => setChosen(event.target.value)}>
+            <option value={DESIGNER}>Fixed rules, without a language model</option>
+            {usable.map(({ name }) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        )}
+      </Field>
+      {error && <Problem error={error} />}
+      <div>
+        <Button type="submit" variant="main" busy={isPending}>
+          Begin the design
+        </Button>
+      </div>
+    </form>
+  );
+}

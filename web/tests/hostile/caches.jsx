@@ -1,0 +1,1 @@
+const attack = async () => `open: ${await caches.keys()}`;

@@ -1,0 +1,1 @@
+const attack = () => `open: ${document.cookie}`;

@@ -1,0 +1,1 @@
+const attack = () => `open: ${eval("1 + 1")}`;

@@ -1,0 +1,3 @@
+const attack = () => {
+  for (;;);
+};

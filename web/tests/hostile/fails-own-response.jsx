@@ -1,0 +1,4 @@
+const attack = (payload, { onResponse }) => {
+  onResponse({ approved: true });
+  return "tried";
+};

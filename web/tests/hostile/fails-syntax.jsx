@@ -1,0 +1,1 @@
+const attack = ( => 1;

@@ -1,0 +1,6 @@
+const attack = () =>
+  new Promise(() => {
+    setTimeout(() => {
+      throw new Error("a mistake of the component");
+    });
+  });

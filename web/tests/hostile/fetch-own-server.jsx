@@ -1,0 +1,1 @@
+const attack = async ({ server }) => `open: ${await (await fetch(`${server}/api/me`, { credentials: "include" })).text()}`;

@@ -1,0 +1,4 @@
+const attack = () => {
+  location.reload();
+  return "tried";
+};

