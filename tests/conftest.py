@@ -1,6 +1,7 @@
 """What holds for every test: none of them leaves this machine."""
 
 import asyncio
+import gc
 import inspect
 import logging
 import os
@@ -16,6 +17,8 @@ from hypothesis import settings
 
 from support.effort import TIMES
 from support.mongodb_server import empty_database, mongodb_server
+from support.nats_server import nats_server
+from support.postgres_server import empty_postgres_database, shared_postgres
 from weft.board import Board
 from weft.testing.clock import ManualClock
 from weft.testing.network import no_network
@@ -28,12 +31,27 @@ if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes depends on what else the machine does; that is no fault of the code.
-# Whether a change lands must not hang on chance: CI draws the same examples every time, and whoever
-# works on the code draws others.
-settings.register_profile(
-    "weft", deadline=None, derandomize="CI" in os.environ, max_examples=30 * TIMES
-)
+# The suite draws the same examples every time, so that neither its result nor its coverage depends
+# on chance; `make torture` draws others, and ten times as many.
+settings.register_profile("weft", deadline=None, derandomize=TIMES == 1, max_examples=30 * TIMES)
 settings.load_profile("weft")
+
+
+#: What these tests do happens mostly outside of the measured packages; tracing would be slow.
+NOT_MEASURED = {"architecture", "cli", "conformance", "crash", "fuzz", "stress"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Measure no coverage in the folders whose tests are not about the measured packages."""
+    for item in items:
+        if item.path.relative_to(Path(__file__).parent).parts[0] in NOT_MEASURED:
+            item.add_marker("no_cover")
+
+
+def pytest_collection_finish() -> None:
+    """Let no garbage collection look through the tests themselves: there are thousands of them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -89,4 +107,28 @@ def mongodb_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def mongodb_database(mongodb_url: str) -> Iterator[str]:
     """The address of an empty database, which is removed afterwards."""
     with empty_database(mongodb_url) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a PostgreSQL server; all workers of a test session share one."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    with shared_postgres(folder) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def postgres_database(postgres_url: str) -> Iterator[str]:
+    """The address of a database that is new for every test module."""
+    with empty_postgres_database(postgres_url) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def nats_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a NATS server, started when the first test needs it."""
+    with nats_server(tmp_path_factory.mktemp("nats")) as url:
         yield url

@@ -66,7 +66,8 @@ def called(tmp_path_factory):
             async for _ in host.events(run, scope=LOCAL):
                 pass
             workflow = await host.workflow(run, scope=LOCAL)
-            list(pending(workflow.compiled, await host.state(run, scope=LOCAL)))
+            state = await host.state(run, scope=LOCAL, at=row.seq)
+            list(pending(workflow.compiled, state))
             return row
 
     sys.setprofile(note)

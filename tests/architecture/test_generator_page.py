@@ -11,7 +11,7 @@ from support.page_play import DOCS, chapter
 from weft.app import simulation
 from weft.app.generation import PlanPart, StepName, answer_fields
 from weft.cli.app import main
-from weft.generator import rules
+from weft.generator import data_rules, rules
 from weft.generator.assisted import TRIES
 from weft.generator.bundle import MAKERS
 from weft.generator.compile import starts
@@ -174,9 +174,9 @@ def test_limits_on_the_page_are_those_of_the_code():
     plans = " ".join(chapter(PAGE, "The action plan").split())
     assert (
         f"At most {rules.MOST_MODULES} modules, {rules.MOST_AGENTS} agents in a module, "
-        f"{rules.MOST_TOOLS} tools of an agent and {rules.MOST_VARIABLES} variables." in plans
+        f"{rules.MOST_TOOLS} tools of an agent and {data_rules.MOST_VARIABLES} variables." in plans
     )
-    assert set(rules.VARIABLE_KINDS.values()) <= set(re.findall(r"`(\w+)`", plans))
+    assert set(data_rules.VARIABLE_KINDS.values()) <= set(re.findall(r"`(\w+)`", plans))
     models = " ".join(chapter(PAGE, "With a language model").split())
     assert TRIES == 3
     assert "after three tries" in models

@@ -56,7 +56,7 @@ def test_every_contract_is_kept():
         ("ids.py", "import weft.cli"),
         ("spec/__init__.py", "import weft.check"),
         ("errors.py", "import os"),
-        ("adapters/memory.py", "import weft.adapters.sqlite"),
+        ("adapters/system_clock.py", "import weft.adapters.vault"),
         ("engine/__init__.py", "import yaml"),
         ("check/__init__.py", "def now():\n    import time\n    return time.time()"),
     ],

@@ -1,13 +1,17 @@
 """The install line of the README works in a fresh environment."""
 
+import json
 import os
 import re
 import shlex
 import subprocess
+import sys
 import sysconfig
+import tarfile
 import tomllib
 import venv
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from packaging.requirements import Requirement
@@ -62,6 +66,43 @@ def test_installation_contains_packages_and_schemas(installed, tmp_path):
     output(installed / "weft", "init", "shop", cwd=tmp_path)
     assert "No findings" in output(installed / "weft", "check", "shop", cwd=tmp_path)
     assert (tmp_path / "shop" / "schemas" / "agents.schema.json").is_file()
+
+
+def test_installation_serves_the_page_without_node(installed, tmp_path):
+    index = ROOT / "src" / "weft" / "page" / "index.html"
+    assert index.is_file(), "the page is not built; run make web"
+    output(installed / "weft", "init", "shop", cwd=tmp_path)
+    words = ["serve", "--workspace", "shop", "--port", "0", "--no-open", "--json"]
+    with subprocess.Popen(
+        [installed / "weft", *words],
+        cwd=tmp_path,
+        env={"PATH": str(installed)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        try:
+            url = json.loads(server.stdout.readline())["ready"]["url"]
+            content = read(f"{url}/runs")
+            assert content == index.read_bytes()
+            named = re.findall(r'(?:src|href)="(/[^"]+)"', content.decode())
+            assert any(path.startswith("/assets/") for path in named)
+            assert all(read(url + path) for path in [*named, "/frame"])
+        finally:
+            server.terminate()
+
+
+def read(url: str) -> bytes:
+    with urlopen(url, timeout=20) as answer:
+        return answer.read()
+
+
+def test_source_distribution_carries_the_page(tmp_path):
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"src/weft/page/index.html", "web/package.json", "web/src/main.tsx"} <= names
+    assert not any(name.startswith("web/node_modules/") for name in names)
 
 
 def test_distribution_is_named_weft_agents(installed, tmp_path):

@@ -99,21 +99,17 @@ def folder(tmp_path):
     return written(tmp_path, FILES)
 
 
-def test_group_on_the_page_runs_in_parallel(tmp_path):
+async def test_group_on_the_page_runs_in_parallel(tmp_path):
     opinions = written(tmp_path, GROUP_FILES)
     result = review(tmp_path, profile="production")
     assert [package.name for package in result.packages] == ["Opinions"]
     assert result.findings == ()
     said = {"Host": "Tea?", "Optimist": "It warms.", "Sceptic": "It stains.", "Judge": "Tea."}
     model = ScriptedModel(said)
-
-    async def played():
-        async with host_for(read_package(opinions).spec, model) as host:
-            run = await host.start("Opinions", scope=ME, message="tea or not?")
-            await host.settled(run, scope=ME)
-            return await host.state(run, scope=ME)
-
-    state = asyncio.run(played())
+    async with host_for(read_package(opinions).spec, model) as host:
+        run = await host.start("Opinions", scope=ME, message="tea or not?")
+        await host.settled(run, scope=ME)
+        state = await host.state(run, scope=ME)
     assert state.outcome == "completed"
     assert [message.agent for message in state.messages if message.role == "agent"] == list(said)
     sent = {request.agent: str(request.messages) for request in model.requests}
@@ -247,7 +243,7 @@ def test_unsupported_orchestrator_fields_are_marked():
     declared = Orchestrator(
         workflow_name="Desk",
         initial_agent="Clerk",
-        budgets=(Budget(),),
+        budgets=(Budget(tokens=1),),
         loop_guard=LoopGuard(),
         runtime_extensions=(RuntimeExtension(kind="api_router", entrypoint="api:router"),),
     )

@@ -25,7 +25,7 @@ NAMES_FOR_TESTS = [
     *("FunctionModel", "ScriptedModel", "call"),
     *("InMemoryVectorAdapter", "WordEmbedder"),
     *("ManualClock", "host_for", "no_network", "read_package"),
-    *("JOURNAL_CHECKS", "LASTING_JOURNAL_CHECKS"),
+    *("SHARED_STORE_CHECKS", "STORE_CHECKS"),
     *("DOCUMENT_CHECKS", "LASTING_DOCUMENT_CHECKS", "OWN_DOCUMENT_CHECKS"),
 ]
 

@@ -1,5 +1,6 @@
 """Rules for the files of the repository."""
 
+import json
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "requirements" / "all.lock"
 DOCS_LOCK = ROOT / "requirements" / "docs.lock"
 LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
+NPM_LOCKS = [ROOT / folder / "package-lock.json" for folder in ("web", "tests/mermaid")]
 
 #: Written so that no pattern matches its own text here.
 REGISTRY = re.compile(
@@ -122,9 +124,26 @@ def test_no_source_file_is_longer_than_500_lines():
     assert {name: length for name, length in lengths.items() if length > 500} == {}
 
 
-@pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "lock", [*LOCKS, *NPM_LOCKS], ids=lambda path: path.parent.name + path.stem
+)
 def test_lock_names_no_address(lock: Path):
-    assert "://" not in lock.read_text(encoding="utf-8")
+    text = lock.read_text(encoding="utf-8")
+    assert ("://" in text, '"resolved"' in text) == (False, False)
+
+
+@pytest.mark.parametrize("lock", NPM_LOCKS, ids=lambda path: path.parent.name)
+def test_every_library_of_a_page_has_an_exact_version_and_a_hash(lock: Path):
+    packages: dict[str, Any] = json.loads(lock.read_text(encoding="utf-8"))["packages"]
+    own = packages.pop("")
+    wanted = {**own.get("dependencies", {}), **own.get("devDependencies", {})}
+    assert [name for name, version in wanted.items() if not version[0].isdigit()] == []
+    loose = [
+        name
+        for name, each in packages.items()
+        if not each.get("integrity", "").startswith("sha512-")
+    ]
+    assert loose == []
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.stem)
@@ -189,26 +208,55 @@ def test_scripts_are_executable(script: str):
     assert os.access(ROOT / script, os.X_OK)
 
 
-@pytest.mark.parametrize("failing", ["", "check", "test", "docs", "second-python"])
-def test_ci_runs_every_part_and_fails_when_one_does(failing: str, tmp_path: Path):
-    """The real script runs in a copy of the repository whose commands only note their names."""
-    (tmp_path / ".ci").mkdir()
-    (tmp_path / "scripts").mkdir()
-    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci" / "run")
-    for name, part in [("make", "$1"), ("scripts/second-python", "second-python")]:
-        fake = tmp_path / name
-        fake.write_text(
-            f'#!/bin/sh\necho "{part}" >> "{tmp_path}/calls"\n[ "{part}" != "{failing}" ]\n'
-        )
-        fake.chmod(0o755)
-    result = subprocess.run(
-        [tmp_path / ".ci" / "run"],
-        env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+def run_ci(folder: Path, programs: dict[str, str], path: str) -> subprocess.CompletedProcess[str]:
+    """Run the real script in a copy of the repository where these programs are all there is."""
+    for place in (".ci", "scripts"):
+        (folder / place).mkdir()
+    shutil.copy(ROOT / ".ci" / "run", folder / ".ci" / "run")
+    for name, text in programs.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    plain = {name: value for name, value in os.environ.items() if name != "WEFT_CHROMIUM"}
+    return subprocess.run(
+        [folder / ".ci" / "run"],
+        env={**plain, "PATH": f"{folder}{os.pathsep}{path}"},
         capture_output=True,
+        text=True,
         check=False,
     )
-    assert (tmp_path / "calls").read_text().split() == ["check", "test", "docs", "second-python"]
+
+
+def ci_programs(folder: Path, failing: str = "") -> dict[str, str]:
+    """Return commands that only note their names, and fail if they are named."""
+    return {
+        name: f'echo "{part}" >> "{folder}/calls"\n[ "{part}" != "{failing}" ]'
+        for name, part in [("make", "$1 $WEFT_NO_SKIP"), ("scripts/second-python", "second-python")]
+    }
+
+
+@pytest.mark.parametrize("failing", ["", "check 1", "test 1", "docs 1", "second-python"])
+def test_ci_runs_every_part_and_fails_when_one_does(failing: str, tmp_path: Path):
+    programs = {**ci_programs(tmp_path, failing), "chromium": ""}
+    result = run_ci(tmp_path, programs, os.environ["PATH"])
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert calls == ["check 1", "test 1", "docs 1", "second-python"]
     assert (result.returncode != 0) == (failing != "")
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_ci_installs_chromium_where_it_is_missing(tmp_path: Path, code: int):
+    apt = f'echo "apt-get $*" >> "{tmp_path}/calls"; exit {code}'
+    programs = {**ci_programs(tmp_path), "apt-get": apt, "sudo": 'exec "$@"'}
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for tool in ("bash", "dirname", "env", "id", "sh"):
+        (tools / tool).symlink_to(shutil.which(tool) or tool)
+    result = run_ci(tmp_path, programs, str(tools))
+    calls = (tmp_path / "calls").read_text().splitlines()
+    installs = ["apt-get update -qq"]
+    installs += ["apt-get install -qq -y --no-install-recommends chromium"] * (code == 0)
+    assert calls == [*installs, "check 1", "test 1", "docs 1", "second-python"]
+    assert result.returncode == code, result.stderr
 
 
 def run_second_python(folder: Path, candidates: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -233,7 +281,7 @@ def run_second_python(folder: Path, candidates: dict[str, str]) -> subprocess.Co
     )
 
 
-def test_second_python_is_skipped_with_one_line_when_there_is_none(tmp_path: Path):
+def test_missing_second_python_is_skipped_with_one_line(tmp_path: Path):
     shim = "echo 'pyenv: python3.13: command not found' >&2; exit 127"
     result = run_second_python(tmp_path, {"python3.13": shim, "python3.11": "echo 3.11"})
     assert (result.returncode, result.stderr) == (0, "")

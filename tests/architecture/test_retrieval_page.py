@@ -1,7 +1,6 @@
 """The page about retrieval: its examples work, and it is complete."""
 
 import ast
-import asyncio
 import inspect
 import re
 import shlex
@@ -35,17 +34,13 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("number", range(len(SOURCES)))
-def test_example_prints_the_stated_output(number, here, capsys):
+async def test_example_prints_the_stated_output(number, here, capsys):
     names = {"__name__": "__main__"}
     exec("from weft.retrieval import open_collections", names)
     made = compile(SOURCES[number], "retrieval.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-
-    async def play():
-        waits = eval(made, names)
-        if inspect.isawaitable(waits):
-            await waits
-
-    asyncio.run(play())
+    waits = eval(made, names)
+    if inspect.isawaitable(waits):
+        await waits
     stated = re.findall(r"^# > (.*)$", SOURCES[number], re.MULTILINE)
     assert stated
     assert capsys.readouterr().out.splitlines() == stated

@@ -1,7 +1,6 @@
 """The Python on the pages about running, tools and testing works, and settings are complete."""
 
 import ast
-import asyncio
 import re
 import shutil
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 import weft
 import weft.testing
 from support.page_play import BLOCK, chapter, open_desk, read_pages
+from support.server_play import serving
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.app.settings import SETTINGS, Setting
@@ -28,12 +28,12 @@ def shop(tmp_path, monkeypatch):
 
 
 def test_number_of_examples():
-    assert len(BLOCKS) == 5
+    assert len(BLOCKS) == 6
 
 
-def test_documents_of_a_test_are_read(tmp_path, monkeypatch):
+async def test_documents_of_a_test_are_read(tmp_path, monkeypatch):
     names: dict[str, Any] = {}
-    exec(compile(BLOCKS[4], "testing.md", "exec"), names)
+    exec(compile(BLOCKS[5], "testing.md", "exec"), names)
     source = {
         "type": "database",
         "collection": "Customers",
@@ -44,17 +44,14 @@ def test_documents_of_a_test_are_read(tmp_path, monkeypatch):
     package = weft.testing.read_package(tmp_path / "workflows" / "Desk")
     model = weft.testing.ScriptedModel({"Clerk": "Hello.", "Helper": "Bye."})
     ada = weft.Scope("shop", "ada")
-
-    async def run_desk() -> dict[str, Any]:
-        documents = names["documents"]
-        async with weft.testing.host_for(
-            package.spec, model, code=package.code, documents=documents
-        ) as host:
-            run = await host.start("Desk", scope=ada, message="hello")
-            await host.settled(run, scope=ada)
-            return (await host.state(run, scope=ada)).variables
-
-    assert asyncio.run(run_desk()) == {"limit": 50}
+    documents = names["documents"]
+    async with weft.testing.host_for(
+        package.spec, model, code=package.code, documents=documents
+    ) as host:
+        run = await host.start("Desk", scope=ada, message="hello")
+        await host.settled(run, scope=ada)
+        outcome = (await host.state(run, scope=ada)).variables
+    assert outcome == {"limit": 50}
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -64,13 +61,21 @@ def test_example_programs_run(number, shop, capsys):
     assert "agent" in out
 
 
+def test_example_client_runs_on_a_server(shop, capsys, monkeypatch):
+    with serving(Path("shop")) as server:
+        monkeypatch.setenv("WEFT_SERVER_KEY", server.key("ada", "developer", "end_user"))
+        program = BLOCKS[2].replace("http://127.0.0.1:8765", server.url)
+        exec(compile(program, "running.md", "exec"), {"__name__": "example"})
+    assert " RunEnded\n" in capsys.readouterr().out
+
+
 def test_example_tools_can_be_loaded():
-    names = [node.name for node in ast.parse(BLOCKS[2]).body if hasattr(node, "name")]
+    names = [node.name for node in ast.parse(BLOCKS[3]).body if hasattr(node, "name")]
     assert names == ["find_order", "refund", "choose_date"]
     loader = PythonToolLoader()
     try:
         functions = {name: ("tools/desk.py", name) for name in names}
-        tools = loader.load("digest", {"tools/desk.py": BLOCKS[2].encode()}, functions)
+        tools = loader.load("digest", {"tools/desk.py": BLOCKS[3].encode()}, functions)
         assert list(tools.schema("refund").parameters["properties"]) == ["amount"]
     finally:
         loader.close()
@@ -78,7 +83,7 @@ def test_example_tools_can_be_loaded():
 
 def test_the_test_passes(shop):
     names: dict[str, object] = {"__name__": "example"}
-    exec(compile(BLOCKS[3], "testing.md", "exec"), names)
+    exec(compile(BLOCKS[4], "testing.md", "exec"), names)
     [test] = [function for name, function in names.items() if name.startswith("test_")]
     test()
 
@@ -91,7 +96,7 @@ def test_the_test_can_fail(shop):
 
 
 def test_every_name_for_tests_is_on_the_page():
-    section = chapter(PAGES, "Tests")
+    section = chapter(PAGES, "Tests in Python")
     assert [name for name in weft.testing.__all__ if not re.search(rf"\b{name}\b", section)] == []
 
 

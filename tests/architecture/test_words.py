@@ -83,6 +83,33 @@ def test_pages_use_conventional_expressions(pattern: str):
     assert not found, f"write instead: {PAGE_WORDS[pattern]}"
 
 
+#: Source folders whose docstrings, comments and messages use conventional expressions.
+PLAIN_FOLDERS = tuple(
+    sorted(
+        path.name
+        for path in (ROOT / "src" / "weft").iterdir()
+        if (path / "__init__.py").exists() and path.name != "generator"
+    )
+)
+SIDE_BY_SIDE = r"\bside by side\b"
+
+
+@pytest.mark.parametrize("pattern", [word for word in PAGE_WORDS if word != SIDE_BY_SIDE])
+def test_sources_use_conventional_expressions(pattern: str):
+    found = [
+        f"{name}:{text.count(chr(10), 0, match.start()) + 1}: {match[0]!r}"
+        for name, text in texts([f"src/weft/{folder}" for folder in PLAIN_FOLDERS])
+        for match in re.finditer(pattern, text)
+    ]
+    assert not found, f"write instead: {PAGE_WORDS[pattern]}"
+
+
+def test_names_of_tests_read_as_facts():
+    riddle = re.compile(r"def (test_\w*(?:nobody|whoever|came_of|_(?:is|are)_told|_told_that)\w*)")
+    names = [match[1] for _, text in texts(["tests"]) for match in riddle.finditer(text)]
+    assert not names, "name the fact: test_second_answer_is_refused"
+
+
 @pytest.mark.parametrize(
     ("text", "number"),
     [

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.sql import SqliteStore
 from weft.engine.events import Event, RequestAnswered, RequestOpened
 from weft.engine.rows import RunRow
 from weft.engine.state import State
@@ -47,8 +47,8 @@ def spec(
                 for name, type_ in (variables or {"count": "int"}).items()
             },
             "tools": [
-                *({"tool_type": "Agent_Tool", "function": it, **common} for it in tools),
-                *({"function": it, **shown, **common} for it in ui),
+                *({"tool_type": "Agent_Tool", "function": tool, **common} for tool in tools),
+                *({"function": item, **shown, **common} for item in ui),
             ],
             "handoffs": [{"source_agent": "Clerk", "target_agent": "terminate"}],
             **rest,
@@ -66,26 +66,28 @@ class Told:
 
     def only(self, kind: type[T]) -> T:
         """The one event of a kind."""
-        (found,) = [it.data for it in self.events if isinstance(it.data, kind)]
+        (found,) = [event.data for event in self.events if isinstance(event.data, kind)]
         return found
 
     @property
     def answered(self) -> list[RequestAnswered]:
         """What people have said and answered, after the message the run began with."""
-        found = [it.data for it in self.events if isinstance(it.data, RequestAnswered)]
-        return [it for it in found if it.id not in (f"{self.row.run}:1", f"{self.row.parent}:1")]
+        found = [event.data for event in self.events if isinstance(event.data, RequestAnswered)]
+        return [
+            item for item in found if item.id not in (f"{self.row.run}:1", f"{self.row.parent}:1")
+        ]
 
     @property
     def questions(self) -> list[RequestOpened]:
         """What tools have asked people."""
-        found = [it.data for it in self.events if isinstance(it.data, RequestOpened)]
-        return [it for it in found if it.kind == "ui"]
+        found = [event.data for event in self.events if isinstance(event.data, RequestOpened)]
+        return [request for request in found if request.kind == "ui"]
 
 
 async def finished(host: Host, run: str) -> Told:
     """Wait for a run to settle, and look at all of it."""
     row = await host.settled(run, scope=ADA)
-    events = [it async for it in host.events(run, scope=ADA)]
+    events = [event async for event in host.events(run, scope=ADA)]
     return Told(row, await host.state(run, scope=ADA), events)
 
 
@@ -99,6 +101,6 @@ def child(code: str, *arguments: str) -> subprocess.Popen[str]:
 
 async def open_host(path: Path, declared: WorkflowSpec, model: Model, code: bytes = b"") -> Host:
     """Open a host on a journal file."""
-    journal = await SqliteJournal.open(path, busy_seconds=0.2)
+    journal = await SqliteStore.open(path, busy_seconds=0.2)
     files = {"tools/work.py": code} if code else {}
-    return host_for(declared, model, code=files, journal=journal)
+    return host_for(declared, model, code=files, store=journal)

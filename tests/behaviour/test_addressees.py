@@ -8,7 +8,7 @@ import pytest
 
 from support.boundary_play import Kept, declared, derived, of
 from support.run_play import ADA, read
-from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.sql import SqliteStore
 from weft.context.audience import Audience
 from weft.engine.events import RequestAnswered, RequestOpened, RunEnded, ToolFailed, ToolReturned
 from weft.errors import AccessDenied, UsageError
@@ -32,17 +32,20 @@ async def approve() -> str:
 MIA = Scope("app", "mia", roles=("manager",), groups=("board",))
 BOB = Scope("app", "bob")
 STRANGER = Scope("other", "mia", roles=("manager",), groups=("board",))
-OPERATOR = Scope("app")
+OPERATOR = Scope.operator("app")
+
+
+TOOL = {
+    "tool_type": "UI_Tool",
+    "agent": "A",
+    "file": "ask.py",
+    "function": "approve",
+    "ui": {"component": "ApprovalCard", "mode": "inline"},
+}
 
 
 def approving(for_=None, mode="inline", boss="mia"):
-    tool = {
-        "tool_type": "UI_Tool",
-        "agent": "A",
-        "file": "ask.py",
-        "function": "approve",
-        "ui": {"component": "ApprovalCard", "mode": mode},
-    }
+    tool = {**TOOL, "ui": {"component": "ApprovalCard", "mode": mode}}
     given = {} if for_ is None else {"for": for_}
     return declared(tools=[{**tool, **given}], variables={"boss": derived("optional[str]", boss)})
 
@@ -59,8 +62,8 @@ def model():
 
 def play(story, spec, path=None):
     async def whole():
-        kept = Kept() if path is None else await SqliteJournal.open(path)
-        async with host_for(spec, model(), code=CODE, journal=kept) as host:
+        kept = Kept() if path is None else await SqliteStore.open(path)
+        async with host_for(spec, model(), code=CODE, store=kept) as host:
             return await story(host, await waiting(host))
 
     return asyncio.run(asyncio.wait_for(whole(), 20))
@@ -92,14 +95,14 @@ def test_a_question_for_somebody_is_theirs_to_find_and_to_answer(for_, addressee
         for other in (BOB, STRANGER):
             with pytest.raises(AccessDenied, match="there is no run"):
                 await host.deliver(run, Answer(asked.id, "yes"), scope=other)
-        assert [it.run for it in await host.runs(scope=MIA)] == [run]
+        assert [run.run for run in await host.runs(scope=MIA)] == [run]
         assert await host.runs(scope=MIA, status="ended") == []
         assert await host.runs(scope=BOB) == []
         assert (await host.run(run, scope=MIA)).status == "waiting"
         with pytest.raises(AccessDenied):
             await host.state(run, scope=BOB)
         seen = await host.state(run, scope=MIA)
-        assert [(it.role, it.text) for it in seen.messages] == [("user", "hi")]
+        assert [(message.role, message.text) for message in seen.messages] == [("user", "hi")]
         assert list(seen.requests) == [asked.id]
         assert not seen.variables
         await host.deliver(run, Answer(asked.id, "yes"), scope=MIA)
@@ -120,7 +123,63 @@ def test_a_question_for_somebody_is_theirs_to_find_and_to_answer(for_, addressee
     assert played.at(RunEnded).data.outcome == "completed"
 
 
-def test_without_for_the_user_whose_run_it_is_is_asked_and_nobody_else():
+TELLING = {
+    "tools/ask.py": b'''
+from weft import Refuse, use_ui_tool
+
+
+async def approve() -> str:
+    """Ask for approval."""
+    answer = await use_ui_tool("approve", {"amount": 12})
+    if answer["decision"] == "later":
+        raise Refuse("a decision is needed now")
+    return answer["decision"]
+'''
+}
+
+
+@pytest.mark.parametrize("automatic", [False, True])
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ({"decision": "yes", "note": None, "days": 3}, ["Mia says yes. 3 days {left}."]),
+        ({"decision": "yes", "note": " Hi.", "days": 3}, ["Mia says yes. Hi. 3 days {left}."]),
+        ({"decision": "later", "note": None, "days": 3}, []),
+    ],
+)
+def test_tell_says_the_answer_to_the_user_when_the_tool_has_returned(automatic, answer, told):
+    tell = "Mia says {decision}.{note} {days} days {{left}}."
+    tool = {**TOOL, "for": "role:manager", "tell": tell, "auto_invoke": automatic}
+    structured = {
+        "models": [{"name": "Asked", "fields": {"why": {"type": "str"}}}],
+        "registry": [{"agent": "A", "model": "Asked"}],
+    }
+    spec = declared(
+        {"agent_name": "A", "auto_tool_mode": automatic},
+        tools=[tool],
+        handoffs=[{"source_agent": "A", "target_agent": "terminate"}],
+        **(structured if automatic else {}),
+    )
+
+    async def whole():
+        replies = ScriptedModel([{"why": "x"} if automatic else call("approve"), "done"])
+        async with host_for(spec, replies, code=TELLING, store=Kept()) as host:
+            run = await waiting(host)
+            (asked,) = await host.requests(scope=MIA, run=run)
+            await host.deliver(run, Answer(asked.id, answer), scope=MIA)
+            await host.settled(run, scope=ADA)
+            return await read(host, run)
+
+    played = asyncio.run(asyncio.wait_for(whole(), 20))
+    audience = Audience(played.workflow.spec, "ada")
+    seen = (
+        user_event_data(event, played.run, played.workflow, audience) for event in played.events
+    )
+    shown = [each["data"]["text"] for each in seen if each and each["kind"] == "MessageShown"]
+    assert shown == told
+
+
+def test_only_the_user_of_the_run_is_asked_by_default():
     async def story(host, run):
         (asked,) = await host.requests(scope=ADA)
         assert asked.addressee == ""
@@ -132,7 +191,7 @@ def test_without_for_the_user_whose_run_it_is_is_asked_and_nobody_else():
     play(story, approving())
 
 
-def test_whoever_operates_the_tenant_may_answer_for_anybody():
+def test_operator_may_answer_for_any_user():
     async def story(host, run):
         (asked,) = await host.requests(scope=OPERATOR)
         await host.deliver(run, Answer(asked.id, "yes"), scope=OPERATOR)
@@ -143,14 +202,14 @@ def test_whoever_operates_the_tenant_may_answer_for_anybody():
 
 
 @pytest.mark.parametrize("boss", ["", None])
-def test_an_addressee_that_names_nobody_is_a_fault_of_the_tool(boss):
+def test_empty_addressee_fails_the_tool(boss):
     async def story(host, run):
         return await read(host, run)
 
     played = play(story, approving("user:{boss}", boss=boss))
     (failed,) = of(played, ToolFailed)
     assert "boss" in failed.error
-    assert [it.kind for it in of(played, RequestOpened)] == ["chat"]
+    assert [event.kind for event in of(played, RequestOpened)] == ["chat"]
 
 
 @pytest.mark.parametrize("for_", ["mia", "user:", "team:x", "role: x"])
@@ -170,8 +229,10 @@ def test_an_open_question_says_what_draws_it_and_where(mode):
     shown = request_data(row)
     assert (shown["component"], shown["mode"]) == ("ApprovalCard", mode)
     audience = Audience(played.workflow.spec)
-    told = [user_event_data(it, played.run, played.workflow, audience) for it in played.events]
-    opened = [it["data"] for it in told if it and it["kind"] == "RequestOpened"][-1]
+    told = [
+        user_event_data(event, played.run, played.workflow, audience) for event in played.events
+    ]
+    opened = [event["data"] for event in told if event and event["kind"] == "RequestOpened"][-1]
     assert (opened["component"], opened["mode"]) == ("ApprovalCard", mode)
     assert opened["payload"] == {"amount": 12}
 
@@ -183,17 +244,17 @@ def test_after_a_restart_it_is_listed_again_as_it_was_and_a_second_answer_is_ref
         path = Path(folder) / "journal.db"
 
         async def opened():
-            return kept if kind == "memory" else await SqliteJournal.open(path)
+            return kept if kind == "memory" else await SqliteStore.open(path)
 
         spec = approving("role:manager", "artifact")
-        async with host_for(spec, model(), code=CODE, journal=await opened()) as host:
+        async with host_for(spec, model(), code=CODE, store=await opened()) as host:
             run = await waiting(host)
             (before,) = await host.requests(scope=MIA)
         answering = ScriptedModel(["done"])
-        async with host_for(spec, answering, code=CODE, journal=await opened()) as host:
+        async with host_for(spec, answering, code=CODE, store=await opened()) as host:
             (again,) = await host.requests(scope=MIA)
             assert again == before
-            both = (host.deliver(run, Answer(again.id, it), scope=MIA) for it in ("yes", "no"))
+            both = (host.deliver(run, Answer(again.id, name), scope=MIA) for name in ("yes", "no"))
             came = await asyncio.gather(*both, return_exceptions=True)
             await host.settled(run, scope=ADA)
             with pytest.raises((UsageError, AccessDenied)):
@@ -203,6 +264,6 @@ def test_after_a_restart_it_is_listed_again_as_it_was_and_a_second_answer_is_ref
     with tempfile.TemporaryDirectory() as folder:
         came, played = asyncio.run(asyncio.wait_for(whole(folder), 20))
     assert came.count(None) == 1
-    (refused,) = [it for it in came if it is not None]
+    (refused,) = [item for item in came if item is not None]
     assert isinstance(refused, UsageError | AccessDenied)
     assert played.at(ToolReturned).data.value in ("yes", "no")

@@ -9,11 +9,13 @@ import pytest
 from aiohttp import web
 
 from behaviour.bad_run_play import ADA, finished, play, spec
-from weft.adapters.memory import MemoryJournal
+from weft.adapters.live.memory import MemoryLiveStream
+from weft.adapters.memory import MemoryStore
 from weft.adapters.models.limits import RetryPolicy
 from weft.adapters.models.registry import CallRules, ModelRegistry
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.system_clock import SystemClock
+from weft.adapters.vault import MemoryVault
 from weft.engine.events import ModelFailed, ModelReplied, OutputRefused, ToolFailed, ToolReturned
 from weft.runtime.host import Host
 from weft.runtime.workflow import link
@@ -124,11 +126,13 @@ async def serving(*acts, declared):
     registry = ModelRegistry(clock=clock, random=Random(1), settings={}, rules=QUICK)
     workflow = link(declared, CODE, loader)
 
-    async def find(_name):
+    async def find(_app, _name):
         return workflow
 
     host = Host(
-        journal=MemoryJournal(),
+        store=MemoryStore(),
+        live=MemoryLiveStream(),
+        vault=MemoryVault(),
         models=Source(registry, f"http://{host_}:{port}/v1#m"),
         loader=loader,
         clock=clock,
@@ -147,7 +151,7 @@ def meet(*acts, follow=False, **declared):
     async def scenario():
         async with serving(*acts, declared=spec("pay", **declared)) as (host, server):
             if follow:
-                with host._stream.subscribe((ADA.app, "first")):
+                with host._followers.subscribe((ADA.app, "first")):
                     run = await host.start("Desk", scope=ADA, message="hi", run="first")
                     bad = await finished(host, run)
             else:
@@ -189,7 +193,7 @@ def test_a_model_that_stays_bad_ends_the_run_with_the_reason(misdeed, said):
 
 
 @pytest.mark.parametrize("status", [400, 401, 404])
-def test_what_will_not_pass_is_not_tried_again(status):
+def test_permanent_error_is_not_retried(status):
     bad, asked = meet(act(refusal, status))
     assert asked == 1
     assert bad.row.outcome == "failed"
@@ -209,32 +213,29 @@ def test_a_model_that_is_bad_for_a_moment_is_asked_again(misdeed, follow):
     assert told.only(ModelReplied).text == "Here I am."
 
 
-def test_the_wait_a_server_asks_for_is_kept():
-    async def scenario():
-        waiting = act(refusal, 429)
+async def test_the_wait_a_server_asks_for_is_kept():
+    waiting = act(refusal, 429)
 
-        async def later(request, body):
-            response = await waiting(request, body)
-            response.headers["Retry-After"] = "0.2"
-            return response
+    async def later(request, body):
+        response = await waiting(request, body)
+        response.headers["Retry-After"] = "0.2"
+        return response
 
-        async with serving(later, act(completion, "ok"), declared=spec("pay")) as (host, _):
-            begun = asyncio.get_running_loop().time()
-            told = await finished(host, await host.start("Desk", scope=ADA, message="hi"))
-            assert told.row.outcome == "completed"
-            return asyncio.get_running_loop().time() - begun
-
-    assert play(scenario) >= 0.2
+    async with serving(later, act(completion, "ok"), declared=spec("pay")) as (host, _):
+        begun = asyncio.get_running_loop().time()
+        told = await finished(host, await host.start("Desk", scope=ADA, message="hi"))
+        assert told.row.outcome == "completed"
+        assert (asyncio.get_running_loop().time() - begun) >= 0.2
 
 
-def test_a_tool_there_is_not_is_told_to_the_model():
+def test_unknown_tool_is_reported_to_the_model():
     told, _ = meet(act(completion, None, ("fly", "{}")), act(completion, "Then not."))
     failed = told.only(ToolFailed)
     assert (failed.error, failed.kind) == ("there is no tool fly; available: pay", "unknown")
     assert told.row.outcome == "completed"
 
 
-def test_arguments_of_the_wrong_type_are_told_to_the_model():
+def test_invalid_arguments_are_reported_to_the_model():
     told, _ = meet(
         act(completion, None, ("pay", '{"amount": "much"}')),
         act(completion, None, ("pay", '{"amount": 3}')),
@@ -249,7 +250,7 @@ def test_arguments_of_the_wrong_type_are_told_to_the_model():
 @pytest.mark.parametrize("reply", ["I will not", '{"steps": "many"}', "{", "[]"])
 def test_output_that_never_fits_ends_the_run_with_what_does_not_fit(reply):
     told, asked = meet(act(completion, reply), **PLAN)
-    faults = [it.data.fault for it in told.events if isinstance(it.data, OutputRefused)]
+    faults = [event.data.error for event in told.events if isinstance(event.data, OutputRefused)]
     assert asked == len(faults) == 3
     assert told.row.outcome == "failed"
     assert told.row.reason.endswith(f"gave no valid reply: {faults[-1]}")

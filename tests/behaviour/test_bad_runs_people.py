@@ -86,22 +86,18 @@ def asking(path, *calls):
 
 @pytest.mark.parametrize("tool", ["ask", "ask_first"])
 @pytest.mark.parametrize("first", [True, False])
-def test_a_question_beside_a_tool_that_works_lets_the_run_wait(tmp_path, tool, first):
+async def test_a_question_beside_a_tool_that_works_lets_the_run_wait(tmp_path, tool, first):
     calls = (call(tool, what="tea"), call("slow"))
-
-    async def scenario():
-        async with await asking(tmp_path / "j.db", *(calls if first else calls[::-1])) as host:
-            run = await host.start("Desk", scope=ADA, message="hi")
-            told = await finished(host, run)
-            assert told.row.status == "waiting"
-            assert [it.data.value for it in told.events if isinstance(it.data, ToolReturned)]
-            (question,) = told.state.requests
-            await host.deliver(run, Answer(question, "green"), scope=ADA)
-            return await finished(host, run)
-
-    told = play(scenario)
+    async with await asking(tmp_path / "j.db", *(calls if first else calls[::-1])) as host:
+        run = await host.start("Desk", scope=ADA, message="hi")
+        told = await finished(host, run)
+        assert told.row.status == "waiting"
+        assert [event.data.value for event in told.events if isinstance(event.data, ToolReturned)]
+        (question,) = told.state.requests
+        await host.deliver(run, Answer(question, "green"), scope=ADA)
+        told = await finished(host, run)
     assert told.row.outcome == "completed"
-    assert "tea: green" in [it.text for it in told.state.messages]
+    assert "tea: green" in [message.text for message in told.state.messages]
 
 
 @pytest.mark.parametrize("again", [False, True])
@@ -132,40 +128,33 @@ def test_two_tools_that_ask_get_their_own_answers(tmp_path, tools, backwards, ag
 
     told = play(scenario)
     assert told.row.outcome == "completed"
-    texts = [it.text for it in told.state.messages if it.role == "tool"]
+    texts = [message.text for message in told.state.messages if message.role == "tool"]
     assert sorted(texts) == ["ale: for ale", "tea: for tea"]
     assert len(told.questions) == 2
 
 
-def test_a_tool_that_asks_twice_at_once_is_told_to_ask_once_after_the_other(tmp_path):
-    async def scenario():
-        async with await asking(tmp_path / "j.db", call("ask_both")) as host:
-            run = await host.start("Desk", scope=ADA, message="hi")
+async def test_concurrent_questions_of_a_tool_are_refused(tmp_path):
+    async with await asking(tmp_path / "j.db", call("ask_both")) as host:
+        run = await host.start("Desk", scope=ADA, message="hi")
+        told = await finished(host, run)
+        while told.row.status != "ended":  # The first question is open for a moment.
+            await asyncio.sleep(0.01)
             told = await finished(host, run)
-            while told.row.status != "ended":  # The first question is open for a moment.
-                await asyncio.sleep(0.01)
-                told = await finished(host, run)
-            return told
-
-    told = play(scenario)
     assert told.row.outcome == "completed"
     assert "a second question before the first is answered" in told.only(ToolFailed).error
     assert told.state.requests == {}
 
 
-def test_what_is_refused_leaves_nothing_in_memory(tmp_path):
-    async def scenario():
-        async with await asking(tmp_path / "j.db", call("ask_first", what="tea")) as host:
-            run = await host.start("Desk", scope=ADA, message="hi")
-            told = await finished(host, run)
-            (question,) = told.state.requests
-            for signal in (Answer(question, float("nan")), Answer("x", 1), UserMessage("hm")):
-                with pytest.raises(UsageError):
-                    await host.deliver(run, signal, scope=ADA)
-            assert not host._worker
-            assert await finished(host, run) == told
-
-    play(scenario)
+async def test_refused_start_leaves_nothing_in_memory(tmp_path):
+    async with await asking(tmp_path / "j.db", call("ask_first", what="tea")) as host:
+        run = await host.start("Desk", scope=ADA, message="hi")
+        told = await finished(host, run)
+        (question,) = told.state.requests
+        for signal in (Answer(question, float("nan")), Answer("x", 1), UserMessage("hm")):
+            with pytest.raises(UsageError):
+                await host.deliver(run, signal, scope=ADA)
+        assert not host._worker
+        assert await finished(host, run) == told
 
 
 def test_a_run_that_is_to_stop_does_not_ask_the_user(tmp_path):
@@ -186,7 +175,7 @@ def test_a_run_that_is_to_stop_does_not_ask_the_user(tmp_path):
 
     told = play(scenario)
     assert (told.row.status, told.row.outcome) == ("ended", "cancelled")
-    assert [it.text for it in told.state.messages][-1] == "What else?"
+    assert [message.text for message in told.state.messages][-1] == "What else?"
     assert told.state.requests == {}
 
 
@@ -216,61 +205,54 @@ def test_a_question_that_is_answered_elsewhere_lets_go_of_its_tool(tmp_path):
 
     told = play(scenario)
     assert told.row.outcome == "completed"
-    assert "tea: green" in [it.text for it in told.state.messages]
+    assert "tea: green" in [message.text for message in told.state.messages]
 
 
-def test_answers_through_two_hosts_reach_the_questions_they_belong_to(tmp_path):
+async def test_answers_through_two_hosts_reach_the_questions_they_belong_to(tmp_path):
     path = tmp_path / "j.db"
 
     def reply(request):
         return "Done." if request.messages[-1]["role"] == "tool" else call("ask_thrice")
 
-    async def scenario():
-        hosts = [await open_host(path, SPEC, FunctionModel(reply), CODE) for _ in range(2)]
-        async with hosts[0], hosts[1]:
-            run = await hosts[0].start("Desk", scope=ADA, message="hi")
-            for number in range(3):
-                host = hosts[(number + 1) % 2]
-                assert (await host.settled(run, scope=ADA)).status == "waiting"
-                (asked,) = await host.requests(scope=ADA, run=run)
-                assert asked.payload == number
-                await host.deliver(run, Answer(asked.id, f"answer {number}"), scope=ADA)
-            return [await asyncio.wait_for(finished(host, run), 10) for host in hosts]
-
-    first, second = play(scenario)
+    hosts = [await open_host(path, SPEC, FunctionModel(reply), CODE) for _ in range(2)]
+    async with hosts[0], hosts[1]:
+        run = await hosts[0].start("Desk", scope=ADA, message="hi")
+        for number in range(3):
+            host = hosts[(number + 1) % 2]
+            assert (await host.settled(run, scope=ADA)).status == "waiting"
+            (asked,) = await host.requests(scope=ADA, run=run)
+            assert asked.payload == number
+            await host.deliver(run, Answer(asked.id, f"answer {number}"), scope=ADA)
+        (first, second) = [await asyncio.wait_for(finished(host, run), 10) for host in hosts]
     assert first == second
     assert first.row.outcome == "completed"
     assert first.only(ToolReturned).value == ["answer 0", "answer 1", "answer 2"]
 
 
-def test_a_host_that_only_holds_a_tool_does_not_wait_for_itself(tmp_path):
+async def test_a_host_that_only_holds_a_tool_does_not_wait_for_itself(tmp_path):
     path = tmp_path / "j.db"
     script = [[call("ask", what="tea"), call("ask_then_work")], "Done."]
-
-    async def scenario():
-        here = await open_host(path, SPEC, ScriptedModel(script), CODE)
-        there = await open_host(path, SPEC, ScriptedModel(["Done."]), CODE)
-        async with here, there:
-            run = await here.start("Desk", scope=ADA, message="hi")
-            asked = (await finished(here, run)).state.requests.values()
-            (work,) = [it.id for it in asked if it.tool == "ask_then_work"]
-            await there.deliver(run, Answer(work, "go"), scope=ADA)
-            with pytest.raises(UsageError, match="is not open"):
-                await here.deliver(run, Answer(work, "go"), scope=ADA)
-            row = await asyncio.wait_for(here.settled(run, scope=ADA), 10)
-            assert row.status == "waiting"
-            (question,) = await here.requests(scope=ADA, run=run)
-            await here.deliver(run, Answer(question.id, "green"), scope=ADA)
-            return await asyncio.wait_for(finished(here, run), 10)
-
-    told = play(scenario)
+    here = await open_host(path, SPEC, ScriptedModel(script), CODE)
+    there = await open_host(path, SPEC, ScriptedModel(["Done."]), CODE)
+    async with here, there:
+        run = await here.start("Desk", scope=ADA, message="hi")
+        asked = (await finished(here, run)).state.requests.values()
+        (work,) = [call.id for call in asked if call.tool == "ask_then_work"]
+        await there.deliver(run, Answer(work, "go"), scope=ADA)
+        with pytest.raises(UsageError, match="is not open"):
+            await here.deliver(run, Answer(work, "go"), scope=ADA)
+        row = await asyncio.wait_for(here.settled(run, scope=ADA), 10)
+        assert row.status == "waiting"
+        (question,) = await here.requests(scope=ADA, run=run)
+        await here.deliver(run, Answer(question.id, "green"), scope=ADA)
+        told = await asyncio.wait_for(finished(here, run), 10)
     assert told.row.outcome == "completed"
-    texts = sorted(it.text for it in told.state.messages if it.role == "tool")
+    texts = sorted(message.text for message in told.state.messages if message.role == "tool")
     assert texts == ["tea: green", "worked"]
 
 
 @pytest.mark.parametrize("hold", [True, False])
-def test_a_tool_that_is_tried_again_asks_nobody_twice(tmp_path, hold):
+def test_retried_tool_asks_no_question_twice(tmp_path, hold):
     """An answer holds for all attempts, and for one question of each of them."""
     path = tmp_path / "j.db"
 
@@ -303,23 +285,17 @@ def test_a_tool_that_is_tried_again_asks_nobody_twice(tmp_path, hold):
         ("Card", "declare it in tools.json as UI_Tool"),
     ],
 )
-def test_a_question_with_a_tool_that_is_no_ui_tool_is_not_asked(tmp_path, name, remedy):
-    async def scenario():
-        async with await asking(tmp_path / "j.db", call("ask_by", name=name)) as host:
-            return await finished(host, await host.start("Desk", scope=ADA, message="hi"))
-
-    told = play(scenario)
+async def test_question_without_a_ui_tool_is_refused(tmp_path, name, remedy):
+    async with await asking(tmp_path / "j.db", call("ask_by", name=name)) as host:
+        told = await finished(host, await host.start("Desk", scope=ADA, message="hi"))
     assert told.only(ToolFailed).error == f"the package has no UI tool {name}; {remedy}"
     assert told.row.outcome == "completed"
     assert not told.questions
 
 
-def test_any_tool_may_ask_with_the_component_of_another_one(tmp_path):
-    async def scenario():
-        async with await asking(tmp_path / "j.db", call("ask_by", name="ask")) as host:
-            run = await host.start("Desk", scope=ADA, message="hi")
-            (question,) = (await finished(host, run)).state.requests
-            await host.deliver(run, Answer(question, "green"), scope=ADA)
-            return await finished(host, run)
-
-    assert play(scenario).only(ToolReturned).value == "green"
+async def test_any_tool_may_ask_with_the_component_of_another_one(tmp_path):
+    async with await asking(tmp_path / "j.db", call("ask_by", name="ask")) as host:
+        run = await host.start("Desk", scope=ADA, message="hi")
+        (question,) = (await finished(host, run)).state.requests
+        await host.deliver(run, Answer(question, "green"), scope=ADA)
+        assert (await finished(host, run)).only(ToolReturned).value == "green"

@@ -203,17 +203,17 @@ def sets_then_declines(context_variables) -> str:
 TOLD = {
     "raises": ("raises failed: ValueError: no such order", "error"),
     "raises_unreadable": ("raises_unreadable failed: Odd: its message cannot be read", "error"),
-    "no_json": ("no_json returned a value of type object that is no JSON", "error"),
+    "no_json": ("no_json returned a value of type object that is not JSON", "error"),
     "not_a_number": ("it holds a number that is not finite", "error"),
     "half_a_letter": ("it holds text that is not valid Unicode", "error"),
     "circle": ("it contains itself", "error"),
     "deep": ("it is nested too deeply", "error"),
     "five_megabytes": ("it has 5,000,002 bytes, and 4,194,304 are the limit", "error"),
-    "hangs": ("hangs took longer than 0.2 seconds and was given up", "timeout"),
+    "hangs": ("hangs took longer than 0.2 seconds and was abandoned", "timeout"),
     "hangs_in_thread": ("hangs_in_thread took longer than 0.2 seconds", "timeout"),
     "ignores_cancellation": ("ignores_cancellation took longer than 0.2 seconds", "timeout"),
-    "leaves": ("leaves tried to end the process, which no tool may do", "error"),
-    "leaves_loop": ("leaves_loop tried to end the process, which no tool may do", "error"),
+    "leaves": ("leaves tried to end the process, which a tool must not do", "error"),
+    "leaves_loop": ("leaves_loop tried to end the process, which a tool must not do", "error"),
     "cancels_itself": ("cancels_itself cancelled itself and gave no result", "error"),
     "cancelled_in_thread": ("cancelled_in_thread cancelled itself and gave no result", "error"),
     "panics": ("panics failed: Panic: out of bounds", "error"),
@@ -224,7 +224,7 @@ TOLD = {
     "sets_then_fails": ("sets_then_fails failed: ValueError: after all", "error"),
     "sets_then_asks_again": ("say more", "retry"),
     "sets_then_hangs": ("sets_then_hangs took longer than 0.05 seconds", "timeout"),
-    "sets_then_asks_wrongly": ("asked a question that cannot be", "error"),
+    "sets_then_asks_wrongly": ("asked an invalid question", "error"),
     "sets_then_declines": ("not today", "refused"),
 }
 #: The place that an exception adds to what is told.
@@ -243,37 +243,30 @@ def calling(tool, **arguments):
 
 
 @pytest.mark.parametrize("tool", TOLD)
-def test_a_tool_that_misbehaves_is_told_to_its_agent_and_recorded(tmp_path, tool):
-    async def scenario():
-        async with await open_host(tmp_path / "journal.db", SPEC, calling(tool), CODE) as host:
-            bad = await finished(host, await host.start("Desk", scope=ADA, message="hi"))
-            host._models._model = calling("well")
-            good = await finished(host, await host.start("Desk", scope=ADA, message="hi"))
-            return bad, good
-
-    bad, good = play(scenario)
+async def test_misbehaving_tool_is_reported_to_its_agent_and_recorded(tmp_path, tool):
+    async with await open_host(tmp_path / "journal.db", SPEC, calling(tool), CODE) as host:
+        bad = await finished(host, await host.start("Desk", scope=ADA, message="hi"))
+        host._models._model = calling("well")
+        good = await finished(host, await host.start("Desk", scope=ADA, message="hi"))
     said, kind = TOLD[tool]
     failed = bad.only(ToolFailed)
     assert said in PLACED.sub("", failed.error)
     assert failed.kind == kind
-    assert failed.error in [it.text for it in bad.state.messages][-1]
+    assert failed.error in [message.text for message in bad.state.messages][-1]
     assert (bad.row.status, bad.row.outcome) == ("ended", "completed")
     assert good.only(ToolReturned).value == "fine"
     assert good.row.outcome == "completed"
 
 
 @pytest.mark.parametrize("tool", ["raises", "panics_on_loop"])
-def test_where_a_tool_failed_is_kept_and_shown(tmp_path, tool):
-    async def scenario():
-        async with await open_host(tmp_path / "journal.db", SPEC, calling(tool), CODE) as host:
-            told = await finished(host, await host.start("Desk", scope=ADA, message="hi"))
-            return told, await host.workflow(told.row.run, scope=ADA)
-
-    told, workflow = play(scenario)
+async def test_where_a_tool_failed_is_kept_and_shown(tmp_path, tool):
+    async with await open_host(tmp_path / "journal.db", SPEC, calling(tool), CODE) as host:
+        told = await finished(host, await host.start("Desk", scope=ADA, message="hi"))
+        workflow = await host.workflow(told.row.run, scope=ADA)
     shown = inspect_run(workflow, told.row.run, told.events)
     lines = CODE.decode().splitlines()
     # The line after its docstring, counted from 1.
-    raising = next(at for at, it in enumerate(lines) if f"def {tool}()" in it) + 3
+    raising = next(at for at, line in enumerate(lines) if f"def {tool}()" in line) + 3
     assert f" at tools/work.py:{raising}: " in told.only(ToolFailed).error
     (failed,) = shown.turns[0].tools
     assert failed.error == told.only(ToolFailed).error
@@ -289,50 +282,41 @@ def test_where_a_tool_failed_is_kept_and_shown(tmp_path, tool):
         ("sets_then_declines", 3),
     ],
 )
-def test_what_a_tool_has_set_counts_if_it_declines_and_not_if_it_fails(tmp_path, tool, count):
-    async def scenario():
-        async with await open_host(tmp_path / "j.db", SPEC, calling(tool), CODE) as host:
-            return await finished(host, await host.start("Desk", scope=ADA, message="hi"))
-
-    told = play(scenario)
-    values = [it.data.value for it in told.events if isinstance(it.data, VariableSet)]
+async def test_declined_call_keeps_its_values_and_failed_call_does_not(tmp_path, tool, count):
+    async with await open_host(tmp_path / "j.db", SPEC, calling(tool), CODE) as host:
+        told = await finished(host, await host.start("Desk", scope=ADA, message="hi"))
+    values = [event.data.value for event in told.events if isinstance(event.data, VariableSet)]
     assert values == ([] if count is None else [count])
     assert told.state.variables["count"] == count
 
 
-def test_what_was_refused_sets_nothing(tmp_path):
-    async def scenario():
-        model = calling("sets_wrong_type")
-        async with await open_host(tmp_path / "journal.db", SPEC, model, CODE) as host:
-            return await finished(host, await host.start("Desk", scope=ADA, message="hi"))
-
-    told = play(scenario)
+async def test_refused_value_sets_nothing(tmp_path):
+    model = calling("sets_wrong_type")
+    async with await open_host(tmp_path / "journal.db", SPEC, model, CODE) as host:
+        told = await finished(host, await host.start("Desk", scope=ADA, message="hi"))
     assert told.state.variables["count"] is None
-    assert not [it for it in told.events if isinstance(it.data, VariableSet)]
+    assert not [event for event in told.events if isinstance(event.data, VariableSet)]
 
 
-def test_tools_that_hang_hold_up_nobody_else(tmp_path):
+async def test_hanging_tools_block_no_other_calls(tmp_path):
     def reply(request):
         if request.messages[-1]["role"] == "tool":
             return "done"
         return call(request.messages[-1]["content"])
 
-    async def scenario():
-        model = FunctionModel(reply)
-        async with await open_host(tmp_path / "journal.db", SPEC, model, CODE) as host:
-            slow = [await host.start("Desk", scope=ADA, message="hangs") for _ in range(5)]
-            begun = time.monotonic()
-            quick = [await host.start("Desk", scope=ADA, message="well") for _ in range(20)]
-            for run in quick:
-                assert (await host.settled(run, scope=ADA)).outcome == "completed"
-            taken = time.monotonic() - begun
-            for run in slow:
-                assert (await host.settled(run, scope=ADA)).outcome == "completed"
-            await asyncio.sleep(0)
-            assert not host._worker
-            return taken
-
-    assert play(scenario) < 5
+    model = FunctionModel(reply)
+    async with await open_host(tmp_path / "journal.db", SPEC, model, CODE) as host:
+        slow = [await host.start("Desk", scope=ADA, message="hangs") for _ in range(5)]
+        begun = time.monotonic()
+        quick = [await host.start("Desk", scope=ADA, message="well") for _ in range(20)]
+        for run in quick:
+            assert (await host.settled(run, scope=ADA)).outcome == "completed"
+        taken = time.monotonic() - begun
+        for run in slow:
+            assert (await host.settled(run, scope=ADA)).outcome == "completed"
+        await asyncio.sleep(0)
+        assert not host._worker
+        assert taken < 5
 
 
 @pytest.mark.parametrize("tool", ["counts_at_third", "counts_after_answer"])

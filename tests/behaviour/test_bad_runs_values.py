@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from behaviour.bad_run_play import ADA, finished, open_host, play, spec
+from behaviour.bad_run_play import ADA, finished, open_host, spec
 from weft.engine.events import (
     ModelFailed,
     OutputRefused,
@@ -75,35 +75,29 @@ BAD = {
 
 
 @pytest.mark.parametrize("bad", BAD)
-def test_a_bad_answer_is_refused_and_the_question_stays_open(tmp_path, bad):
-    async def scenario():
-        path = tmp_path / "journal.db"
-        async with await open_host(path, SPEC, calling("ask"), CODE) as host:
-            run = await host.start("Desk", scope=ADA, message="hi")
-            before = await finished(host, run)
-            (question,) = before.state.requests
-            with pytest.raises(UsageError, match="the answer is a value of type dict that is no"):
-                await host.deliver(run, Answer(question, BAD[bad]), scope=ADA)
-            assert await finished(host, run) == before
-            await host.deliver(run, Answer(question, {"fine": 1}), scope=ADA)
-            assert (await finished(host, run)).row.outcome == "completed"
-            await works(host)
-
-    play(scenario)
+async def test_a_bad_answer_is_refused_and_the_question_stays_open(tmp_path, bad):
+    path = tmp_path / "journal.db"
+    async with await open_host(path, SPEC, calling("ask"), CODE) as host:
+        run = await host.start("Desk", scope=ADA, message="hi")
+        before = await finished(host, run)
+        (question,) = before.state.requests
+        with pytest.raises(UsageError, match="the answer is a value of type dict that is no"):
+            await host.deliver(run, Answer(question, BAD[bad]), scope=ADA)
+        assert await finished(host, run) == before
+        await host.deliver(run, Answer(question, {"fine": 1}), scope=ADA)
+        assert (await finished(host, run)).row.outcome == "completed"
+        await works(host)
 
 
 @pytest.mark.parametrize("bad", BAD)
-def test_a_bad_start_value_is_refused_and_no_run_begins(tmp_path, bad):
-    async def scenario():
-        async with await open_host(tmp_path / "j.db", SPEC, FunctionModel(done), CODE) as host:
-            with pytest.raises(
-                UsageError, match="anything cannot be a value of type dict that is no JSON"
-            ):
-                await host.start("Desk", scope=ADA, values={"anything": BAD[bad]}, message="hi")
-            assert await host.runs(scope=ADA) == []
-            await works(host)
-
-    play(scenario)
+async def test_a_bad_start_value_is_refused_and_no_run_begins(tmp_path, bad):
+    async with await open_host(tmp_path / "j.db", SPEC, FunctionModel(done), CODE) as host:
+        with pytest.raises(
+            UsageError, match="anything cannot be a value of type dict that is not JSON"
+        ):
+            await host.start("Desk", scope=ADA, values={"anything": BAD[bad]}, message="hi")
+        assert await host.runs(scope=ADA) == []
+        await works(host)
 
 
 @pytest.mark.parametrize(
@@ -116,102 +110,85 @@ def test_a_bad_start_value_is_refused_and_no_run_begins(tmp_path, bad):
         ("nothing", 1, "there is no variable nothing"),
     ],
 )
-def test_a_start_value_that_does_not_fit_is_refused(tmp_path, name, value, said):
-    async def scenario():
-        async with await open_host(tmp_path / "j.db", SPEC, FunctionModel(done), CODE) as host:
-            with pytest.raises(UsageError, match=said):
-                await host.start("Desk", scope=ADA, values={name: value}, message="hi")
-            assert await host.runs(scope=ADA) == []
-            await works(host)
-
-    play(scenario)
+async def test_a_start_value_that_does_not_fit_is_refused(tmp_path, name, value, said):
+    async with await open_host(tmp_path / "j.db", SPEC, FunctionModel(done), CODE) as host:
+        with pytest.raises(UsageError, match=said):
+            await host.start("Desk", scope=ADA, values={name: value}, message="hi")
+        assert await host.runs(scope=ADA) == []
+        await works(host)
 
 
-def test_a_message_that_is_no_text_is_refused(tmp_path):
-    async def scenario():
-        async with await open_host(tmp_path / "j.db", CHAT, FunctionModel(done), CODE) as host:
-            with pytest.raises(UsageError, match="not valid Unicode"):
-                await host.start("Desk", scope=ADA, message="\ud800")
-            assert await host.runs(scope=ADA) == []
-            run = await host.start("Desk", scope=ADA, message="hi")
-            before = await finished(host, run)
-            with pytest.raises(UsageError, match="not valid Unicode"):
-                await host.deliver(run, UserMessage("\ud800"), scope=ADA)
-            assert await finished(host, run) == before
-            await works(host)
-
-    play(scenario)
+async def test_message_that_is_not_text_is_refused(tmp_path):
+    async with await open_host(tmp_path / "j.db", CHAT, FunctionModel(done), CODE) as host:
+        with pytest.raises(UsageError, match="not valid Unicode"):
+            await host.start("Desk", scope=ADA, message="\ud800")
+        assert await host.runs(scope=ADA) == []
+        run = await host.start("Desk", scope=ADA, message="hi")
+        before = await finished(host, run)
+        with pytest.raises(UsageError, match="not valid Unicode"):
+            await host.deliver(run, UserMessage("\ud800"), scope=ADA)
+        assert await finished(host, run) == before
+        await works(host)
 
 
 @pytest.mark.parametrize("text", ["", " \n\t"])
-def test_a_message_that_says_nothing_is_refused(tmp_path, text):
-    async def scenario():
-        async with await open_host(tmp_path / "j.db", CHAT, FunctionModel(done), CODE) as host:
+async def test_a_message_that_says_nothing_is_refused(tmp_path, text):
+    async with await open_host(tmp_path / "j.db", CHAT, FunctionModel(done), CODE) as host:
+        with pytest.raises(UsageError, match="the message is empty") as caught:
+            await host.start("Desk", scope=ADA, message=text)
+        assert "leave it out" in caught.value.hint
+        assert await host.runs(scope=ADA) == []
+        run = await host.start("Desk", scope=ADA, message="hi")
+        before = await finished(host, run)
+        [asked] = await host.requests(scope=ADA, run=run)
+        for signal in (UserMessage(text), Answer(asked.id, text)):
             with pytest.raises(UsageError, match="the message is empty") as caught:
-                await host.start("Desk", scope=ADA, message=text)
-            assert "leave it out" in caught.value.hint
-            assert await host.runs(scope=ADA) == []
-            run = await host.start("Desk", scope=ADA, message="hi")
-            before = await finished(host, run)
-            [asked] = await host.requests(scope=ADA, run=run)
-            for signal in (UserMessage(text), Answer(asked.id, text)):
-                with pytest.raises(UsageError, match="the message is empty") as caught:
-                    await host.deliver(run, signal, scope=ADA)
-                assert "the run waits" in caught.value.hint
-            assert await finished(host, run) == before
-            await works(host)
-
-    play(scenario)
+                await host.deliver(run, signal, scope=ADA)
+            assert "the run waits" in caught.value.hint
+        assert await finished(host, run) == before
+        await works(host)
 
 
-def test_a_message_of_a_megabyte_is_taken_whole(tmp_path):
+async def test_a_message_of_a_megabyte_is_taken_whole(tmp_path):
     text = "All of it. " * 100_000
-
-    async def scenario():
-        async with await open_host(tmp_path / "j.db", CHAT, FunctionModel(done), CODE) as host:
-            run = await host.start("Desk", scope=ADA, message=text)
-            await finished(host, run)
-            await host.deliver(run, UserMessage(text), scope=ADA)
-            told = await finished(host, run)
-            await works(host)
-            return told
-
-    told = play(scenario)
-    assert [it.value for it in told.answered] == [text]
-    assert [it.text for it in told.state.messages if it.role == "user"] == [text, text]
+    async with await open_host(tmp_path / "j.db", CHAT, FunctionModel(done), CODE) as host:
+        run = await host.start("Desk", scope=ADA, message=text)
+        await finished(host, run)
+        await host.deliver(run, UserMessage(text), scope=ADA)
+        told = await finished(host, run)
+        await works(host)
+    assert [entry.value for entry in told.answered] == [text]
+    assert [message.text for message in told.state.messages if message.role == "user"] == [
+        text,
+        text,
+    ]
     assert len(told.row.preview) <= 120
 
 
 @pytest.mark.parametrize("levels", [150, 190, 197, 200, 240, 255, 300, 1200])
-def test_arguments_nested_without_end_leave_a_run_that_can_be_read(tmp_path, levels):
-    async def scenario():
-        path = tmp_path / "journal.db"
-        async with await open_host(path, SPEC, calling("take", value=nested(levels)), CODE) as host:
-            told = await finished(host, await host.start("Desk", scope=ADA, message="hi"))
-            await works(host)
-            return told
-
-    told = play(scenario)
+async def test_arguments_nested_without_end_leave_a_run_that_can_be_read(tmp_path, levels):
+    path = tmp_path / "journal.db"
+    async with await open_host(path, SPEC, calling("take", value=nested(levels)), CODE) as host:
+        told = await finished(host, await host.start("Desk", scope=ADA, message="hi"))
+        await works(host)
     assert told.row.status == "ended"
     if levels > 190:
-        explained = [it.data for it in told.events if isinstance(it.data, ModelFailed | ToolFailed)]
+        explained = [
+            event.data for event in told.events if isinstance(event.data, ModelFailed | ToolFailed)
+        ]
         assert "nested too deeply" in explained[0].error
 
 
 @pytest.mark.parametrize(
-    "reply", ["half a letter: \ud800", ModelReply("whole", finish="half a word: \ud800")]
+    "reply", ["half a letter: \ud800", ModelReply("whole", finish_reason="half a word: \ud800")]
 )
-def test_a_reply_that_cannot_be_written_is_an_answer_nobody_can_use(tmp_path, reply):
-    async def scenario():
-        model = FunctionModel(lambda _: reply)
-        async with await open_host(tmp_path / "j.db", SPEC, model, CODE) as host:
-            told = await finished(host, await host.start("Desk", scope=ADA, message="hi"))
-            await works(host)
-            return told
-
-    told = play(scenario)
+async def test_reply_that_cannot_be_stored_is_a_model_error(tmp_path, reply):
+    model = FunctionModel(lambda _: reply)
+    async with await open_host(tmp_path / "j.db", SPEC, model, CODE) as host:
+        told = await finished(host, await host.start("Desk", scope=ADA, message="hi"))
+        await works(host)
     assert told.row.outcome == "failed"
-    assert "the reply cannot be kept" in told.only(ModelFailed).error
+    assert "the reply cannot be stored" in told.only(ModelFailed).error
 
 
 PLAN = {
@@ -223,55 +200,45 @@ AUTO = {"agents": [{"agent_name": "Clerk", "auto_tool_mode": True}]}
 
 @pytest.mark.parametrize("auto", [False, True])
 @pytest.mark.parametrize("levels", [190, 197, 200, 255, 300, 900, 100_000])
-def test_output_nested_without_end_leaves_a_run_that_can_be_read(tmp_path, levels, auto):
+async def test_output_nested_without_end_leaves_a_run_that_can_be_read(tmp_path, levels, auto):
     text = '{"value": ' + '{"a": ' * levels + "1" + "}" * levels + "}"
     tool = {"agent": "Clerk", "file": "work.py", "function": "take", "tool_type": "Agent_Tool"}
     rest = {**PLAN, "tools": [{**tool, "auto_invoke": True}], **AUTO} if auto else PLAN
-
-    async def scenario():
-        model = FunctionModel(lambda _: text)
-        async with await open_host(tmp_path / "j.db", spec(**rest), model, CODE) as host:
-            return await finished(host, await host.start("Desk", scope=ADA, message="hi"))
-
-    told = play(scenario)
+    model = FunctionModel(lambda _: text)
+    async with await open_host(tmp_path / "j.db", spec(**rest), model, CODE) as host:
+        told = await finished(host, await host.start("Desk", scope=ADA, message="hi"))
     assert told.row.status == "ended"
     if levels == 100_000:
-        faults = [it.data.fault for it in told.events if isinstance(it.data, OutputRefused)]
+        faults = [
+            event.data.error for event in told.events if isinstance(event.data, OutputRefused)
+        ]
         assert len(faults) == 3
         assert told.row.outcome == "failed"
 
 
 @pytest.mark.parametrize("pattern", [r"order\s+\w+!", r".*a.*b", r"(x+x+)+y", r"^(\w|\s)*$!"])
-def test_long_text_against_a_regex_takes_bounded_time(tmp_path, pattern):
+async def test_long_text_against_a_regex_takes_bounded_time(tmp_path, pattern):
     agent = {"type": "agent_text", "agent": "Clerk", "match": {"regex": pattern}}
     user = {"type": "user_text", "match": {"regex": pattern}}
     source = {"type": "derived", "default": False, "triggers": [agent, user]}
     variables = {"found": {"type": "bool", "source": source}}
     declared = WorkflowSpec.model_validate({**spec().model_dump(), "variables": variables})
-
-    async def scenario():
-        model = FunctionModel(lambda _: "x" * 100_000)
-        async with await open_host(tmp_path / "j.db", declared, model) as host:
-            begun = time.monotonic()
-            run = await host.start("Desk", scope=ADA, message="x" * 100_000)
-            return await finished(host, run), time.monotonic() - begun
-
-    told, seconds = play(scenario)
+    model = FunctionModel(lambda _: "x" * 100_000)
+    async with await open_host(tmp_path / "j.db", declared, model) as host:
+        begun = time.monotonic()
+        run = await host.start("Desk", scope=ADA, message="x" * 100_000)
+        (told, seconds) = await finished(host, run), time.monotonic() - begun
     assert told.row.outcome == "completed"
-    assert not [it for it in told.events if isinstance(it.data, VariableSet)]
+    assert not [event for event in told.events if isinstance(event.data, VariableSet)]
     assert seconds < 5
 
 
-def test_a_condition_without_an_answer_ends_the_run_explained(tmp_path):
+async def test_a_condition_without_an_answer_ends_the_run_explained(tmp_path):
     rules = [{"source_agent": "Clerk", "target_agent": "terminate", "condition": "mixed > 3"}]
     declared = spec(variables={"mixed": "int | str"}, handoffs=rules)
-
-    async def scenario():
-        async with await open_host(tmp_path / "j.db", declared, FunctionModel(done)) as host:
-            run = await host.start("Desk", scope=ADA, values={"mixed": "a"}, message="hi")
-            return await finished(host, run)
-
-    told = play(scenario)
+    async with await open_host(tmp_path / "j.db", declared, FunctionModel(done)) as host:
+        run = await host.start("Desk", scope=ADA, values={"mixed": "a"}, message="hi")
+        told = await finished(host, run)
     assert told.row.outcome == "failed"
     assert "'mixed > 3' cannot be answered for a text and a number" in told.row.reason
 
@@ -287,16 +254,12 @@ def test_a_condition_without_an_answer_ends_the_run_explained(tmp_path):
     ],
     ids=["name of a tool", "name of an argument", "too many tokens", "no price", "no text"],
 )
-def test_a_reply_no_journal_can_hold_ends_the_run_explained(tmp_path, reply):
-    async def scenario():
-        model = FunctionModel(lambda _: reply)
-        async with await open_host(tmp_path / "j.db", SPEC, model, CODE) as host:
-            told = await finished(host, await host.start("Desk", scope=ADA, message="hi"))
-            await works(host)
-            assert await host.recover() == []
-            return told
-
-    told = play(scenario)
+async def test_a_reply_no_journal_can_hold_ends_the_run_explained(tmp_path, reply):
+    model = FunctionModel(lambda _: reply)
+    async with await open_host(tmp_path / "j.db", SPEC, model, CODE) as host:
+        told = await finished(host, await host.start("Desk", scope=ADA, message="hi"))
+        await works(host)
+        assert await host.recover() == []
     assert told.row.outcome == "failed"
     assert re.match(
         "the result of agent:Clerk could not be stored: |the model of Clerk failed: ",
@@ -304,15 +267,12 @@ def test_a_reply_no_journal_can_hold_ends_the_run_explained(tmp_path, reply):
     )
 
 
-def test_an_identity_that_cannot_be_written_is_no_run(tmp_path):
-    async def scenario():
-        async with await open_host(tmp_path / "j.db", SPEC, FunctionModel(done), CODE) as host:
-            with pytest.raises(WeftError):
-                await host.start("Desk", scope=ADA, message="hi", run="\ud800")
-            with pytest.raises(AccessDenied, match="there is no run"):
-                await host.run("\ud800", scope=ADA)
-            odd = await host.start("Desk", scope=ADA, message="hi", run="a\x00/../b \u00e9")
-            assert (await finished(host, odd)).row.run == odd
-            await works(host)
-
-    play(scenario)
+async def test_invalid_run_id_is_refused(tmp_path):
+    async with await open_host(tmp_path / "j.db", SPEC, FunctionModel(done), CODE) as host:
+        with pytest.raises(WeftError):
+            await host.start("Desk", scope=ADA, message="hi", run="\ud800")
+        with pytest.raises(AccessDenied, match="there is no run"):
+            await host.run("\ud800", scope=ADA)
+        odd = await host.start("Desk", scope=ADA, message="hi", run="a\x00/../b \u00e9")
+        assert (await finished(host, odd)).row.run == odd
+        await works(host)

@@ -7,9 +7,10 @@ from collections import Counter
 
 import pytest
 
-from behaviour.bad_run_play import ADA, finished, open_host, play, spec
+from behaviour.bad_run_play import ADA, finished, open_host, spec
 from weft.errors import UsageError
 from weft.runtime import worker
+from weft.runtime.runs import memory
 from weft.runtime.runs.active import ActiveRun
 from weft.runtime.signals import Answer, UserMessage
 from weft.testing.models import FunctionModel, call
@@ -44,7 +45,7 @@ def saying(line):
 
 def timers():
     """How many timers of the loop are set."""
-    return sum(not it.cancelled() for it in asyncio.get_running_loop()._scheduled)
+    return sum(not item.cancelled() for item in asyncio.get_running_loop()._scheduled)
 
 
 async def eventually(holds):
@@ -72,7 +73,7 @@ async def many_waiting(host):
         (SPEC, call("ask"), 0),
     ],
 )
-def test_a_run_that_waits_is_at_most_a_state_in_memory(
+async def test_a_run_that_waits_is_at_most_a_state_in_memory(
     tmp_path, monkeypatch, declared, line, watched
 ):
     alive, made = weakref.WeakSet(), []
@@ -84,88 +85,76 @@ def test_a_run_that_waits_is_at_most_a_state_in_memory(
             made.append(id(self))
 
     monkeypatch.setattr(worker, "ActiveRun", Counted)
-
-    async def scenario():
-        async with await open_host(tmp_path / "j.db", declared, saying(line), CODE) as host:
-            host._worker._performer.holding.seconds = 0.1
-            await host.runs(scope=ADA)
-            tasks, timed = len(asyncio.all_tasks()), timers()
-            runs = await many_waiting(host)
-            await eventually(lambda: not host._worker)
-            await eventually(lambda: len(asyncio.all_tasks()) <= tasks + watched)
-            assert timers() <= timed + bool(watched)
-            assert not host._worker._loading
-            assert not host._worker._failures
-            assert not host._stream._queues
-            gc.collect()
-            assert len(made) >= MANY
-            assert len(alive) <= worker.MAX_IDLE_RUNS, "only so many stay for their next message"
-            return runs[0], runs[-1], await host.requests(scope=ADA)
-
-    first, last, asked = play(scenario)
+    async with await open_host(tmp_path / "j.db", declared, saying(line), CODE) as host:
+        host._worker._performer.holding.seconds = 0.1
+        await host.runs(scope=ADA)
+        tasks, timed = len(asyncio.all_tasks()), timers()
+        runs = await many_waiting(host)
+        await eventually(lambda: not host._worker)
+        await eventually(lambda: len(asyncio.all_tasks()) <= tasks + watched)
+        assert timers() <= timed + bool(watched)
+        assert not host._worker._loading
+        assert not host._worker.failures.stopped()
+        assert not host._followers
+        gc.collect()
+        assert len(made) >= MANY
+        assert len(alive) <= memory.MAX_IDLE_RUNS, "only so many stay for their next message"
+        (first, last, asked) = runs[0], runs[-1], await host.requests(scope=ADA)
     assert len(asked) == MANY
-    assert {first, last} <= {it.run for it in asked}
+    assert {first, last} <= {row.run for row in asked}
 
 
-def test_a_message_that_names_its_question_counts_once_however_late_it_comes_again(tmp_path):
-    async def scenario():
-        async with await open_host(tmp_path / "j.db", CHAT, saying("What else?"), CODE) as host:
-            run = await host.start("Desk", scope=ADA, message="hi")
-            await host.settled(run, scope=ADA)
-            (question,) = await host.requests(scope=ADA, run=run)
-            said = Answer(question.id, "pay 100")
+async def test_a_message_that_names_its_question_counts_once_however_late_it_comes_again(tmp_path):
+    async with await open_host(tmp_path / "j.db", CHAT, saying("What else?"), CODE) as host:
+        run = await host.start("Desk", scope=ADA, message="hi")
+        await host.settled(run, scope=ADA)
+        (question,) = await host.requests(scope=ADA, run=run)
+        said = Answer(question.id, "pay 100")
+        await host.deliver(run, said, scope=ADA)
+        await host.settled(run, scope=ADA)
+        with pytest.raises(UsageError, match="is not open"):
             await host.deliver(run, said, scope=ADA)
-            await host.settled(run, scope=ADA)
-            with pytest.raises(UsageError, match="is not open"):
-                await host.deliver(run, said, scope=ADA)
-            return await host.state(run, scope=ADA)
-
-    assert [it.text for it in play(scenario).messages if it.role == "user"] == ["hi", "pay 100"]
-
-
-def test_only_so_many_runs_are_held_while_their_tools_wait(tmp_path):
-    async def scenario():
-        async with await open_host(tmp_path / "j.db", SPEC, saying(call("ask")), CODE) as host:
-            host._worker._performer.holding.most = 5
-            runs = await many_waiting(host)
-            await eventually(lambda: len(host._worker) == 5)
-            (question,) = await host.requests(scope=ADA, run=runs[-1])
-            await host.deliver(runs[-1], Answer(question.id, "green"), scope=ADA)
-            return (await finished(host, runs[-1])).row.outcome
-
-    assert play(scenario) == "completed"
+        outcome = await host.state(run, scope=ADA)
+    assert [message.text for message in outcome.messages if message.role == "user"] == [
+        "hi",
+        "pay 100",
+    ]
 
 
-def test_any_of_many_waiting_runs_goes_on_and_the_others_stay(tmp_path):
-    async def scenario():
-        path = tmp_path / "j.db"
-        async with await open_host(path, SPEC, saying(call("ask_first")), CODE) as host:
-            runs = await many_waiting(host)
-        async with await open_host(path, SPEC, saying("Done."), CODE) as host:
-            assert await host.recover() == []
-            assert not host._worker
-            (question,) = await host.requests(scope=ADA, run=runs[7])
-            await host.deliver(runs[7], Answer(question.id, "green"), scope=ADA)
-            told = await finished(host, runs[7])
-            await eventually(lambda: not host._worker)
-            return told, Counter([it.status for it in await host.runs(scope=ADA, limit=MANY)])
+async def test_only_so_many_runs_are_held_while_their_tools_wait(tmp_path):
+    async with await open_host(tmp_path / "j.db", SPEC, saying(call("ask")), CODE) as host:
+        host._worker._performer.holding.most = 5
+        runs = await many_waiting(host)
+        await eventually(lambda: len(host._worker) == 5)
+        (question,) = await host.requests(scope=ADA, run=runs[-1])
+        await host.deliver(runs[-1], Answer(question.id, "green"), scope=ADA)
+        assert (await finished(host, runs[-1])).row.outcome == "completed"
 
-    told, statuses = play(scenario)
+
+async def test_any_waiting_run_continues_and_the_others_stay(tmp_path):
+    path = tmp_path / "j.db"
+    async with await open_host(path, SPEC, saying(call("ask_first")), CODE) as host:
+        runs = await many_waiting(host)
+    async with await open_host(path, SPEC, saying("Done."), CODE) as host:
+        assert await host.recover() == []
+        assert not host._worker
+        (question,) = await host.requests(scope=ADA, run=runs[7])
+        await host.deliver(runs[7], Answer(question.id, "green"), scope=ADA)
+        told = await finished(host, runs[7])
+        await eventually(lambda: not host._worker)
+        statuses = Counter([run.status for run in await host.runs(scope=ADA, limit=MANY)])
     assert told.row.outcome == "completed"
     assert statuses == {"ended": 1, "waiting": MANY - 1}
 
 
-def test_a_run_that_comes_and_goes_leaves_nothing_either(tmp_path):
-    async def scenario():
-        async with await open_host(tmp_path / "j.db", CHAT, saying("What else?"), CODE) as host:
-            run = await host.start("Desk", scope=ADA, message="hi")
-            await host.settled(run, scope=ADA)
-            tasks = len(asyncio.all_tasks())
-            for number in range(20):
-                await host.deliver(run, UserMessage(f"{number}"), scope=ADA)
-                assert (await host.settled(run, scope=ADA)).status == "waiting"
-            await eventually(lambda: not host._worker)
-            await eventually(lambda: len(asyncio.all_tasks()) <= tasks)
-            return await finished(host, run)
-
-    assert play(scenario).row.turns == 21
+async def test_a_run_that_comes_and_goes_leaves_nothing_either(tmp_path):
+    async with await open_host(tmp_path / "j.db", CHAT, saying("What else?"), CODE) as host:
+        run = await host.start("Desk", scope=ADA, message="hi")
+        await host.settled(run, scope=ADA)
+        tasks = len(asyncio.all_tasks())
+        for number in range(20):
+            await host.deliver(run, UserMessage(f"{number}"), scope=ADA)
+            assert (await host.settled(run, scope=ADA)).status == "waiting"
+        await eventually(lambda: not host._worker)
+        await eventually(lambda: len(asyncio.all_tasks()) <= tasks)
+        assert (await finished(host, run)).row.turns == 21

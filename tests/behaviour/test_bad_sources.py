@@ -24,12 +24,13 @@ def database(type_="any", **source):
 #: How a store may fail, and what is said of it.
 TROUBLES = {
     "down": "the disk is gone",
-    "slow": "the store of documents gave no answer within 0.05 s",
-    "wrong": 'it is of the wrong shape: stock: expected int, got "seven"',
-    "none": "no store of documents is set up here",
+    "slow": "the document store did not answer within 0.05 s",
+    "wrong": 'it has the wrong shape: stock: expected int, got "seven"',
+    "none": "this host has no document store",
     "odd": "it failed unexpectedly, with ZeroDivisionError",
-    "cancelled": "it failed unexpectedly, with UserCodeStopped",
-    "exits": "it failed unexpectedly, with UserCodeStopped",
+    "cancelled": "it failed unexpectedly, with CancelledError",
+    "exits": "it failed unexpectedly, with SystemExit",
+    "closes": "it failed unexpectedly, with GeneratorExit",
 }
 
 
@@ -41,6 +42,7 @@ def fails(kind):
         "odd": ZeroDivisionError,
         "cancelled": asyncio.CancelledError,
         "exits": SystemExit,
+        "closes": GeneratorExit,
     }
 
     async def broken(_what):
@@ -75,16 +77,16 @@ def test_a_store_in_trouble_gives_the_default_or_fails_the_turn(
         store=fails(trouble),
     )
     (fetched,) = told.of(ContextFetched)
-    assert fetched.faults["stock"].startswith(TROUBLES[trouble])
+    assert fetched.errors["stock"].startswith(TROUBLES[trouble])
     told.expect_same_again()
     seen = inspect_run(told.workflow, told.run, told.events)
-    (record,) = [*seen.fetched, *(it for turn in seen.turns for it in turn.fetched)]
+    (record,) = [*seen.fetched, *(item for turn in seen.turns for item in turn.fetched)]
     assert record.how == ("error" if default is None else "default")
     assert record.error.startswith(TROUBLES[trouble])
     if default is None:
         assert told.row.outcome == "failed"
         assert told.row.reason.startswith(f"stock could not be read: {TROUBLES[trouble]}")
-        assert [it.kind for it in told.of(TurnFailed)] == ["source"]
+        assert [event.kind for event in told.of(TurnFailed)] == ["source"]
         assert told.state.variables["stock"] is None
     else:
         assert told.of(RunEnded)[0].outcome == "completed"
@@ -92,58 +94,50 @@ def test_a_store_in_trouble_gives_the_default_or_fails_the_turn(
         assert fetched.found["stock"]["default"] is True
 
 
-def test_the_next_run_works_when_the_store_does_again(tmp_path):
+async def test_the_next_run_works_when_the_store_does_again(tmp_path):
     spec = declared({"stock": database("int", search_by="user_id", field="number")})
-
-    async def scenario():
-        async with store_at(tmp_path / "d.db", {"Orders": dict(ORDER)}) as store:
-            outside = ExternalPorts(documents=store)
-            model = FunctionModel(lambda _: "Done.")
-            async with host_for(spec, model, clock=Seconds(), outside=outside) as host:
-                outcomes = []
-                for store.down in ("the disk is gone", ""):
-                    run = await host.start("W", scope=ADA, message="hello")
-                    outcomes.append((await host.settled(run, scope=ADA)).outcome)
-                return outcomes
-
-    assert asyncio.run(asyncio.wait_for(scenario(), 20)) == ["failed", "completed"]
+    async with store_at(tmp_path / "d.db", {"Orders": dict(ORDER)}) as store:
+        outside = ExternalPorts(documents=store)
+        model = FunctionModel(lambda _: "Done.")
+        async with host_for(spec, model, clock=Seconds(), outside=outside) as host:
+            outcomes = []
+            for store.down in ("the disk is gone", ""):
+                run = await host.start("W", scope=ADA, message="hello")
+                outcomes.append((await host.settled(run, scope=ADA)).outcome)
+            assert outcomes == ["failed", "completed"]
 
 
 @pytest.mark.parametrize("end", ["stopped", "resumed"])
-def test_a_run_that_waits_for_a_store_can_be_stopped_and_be_resumed(tmp_path, end):
+async def test_a_run_that_waits_for_a_store_can_be_stopped_and_be_resumed(tmp_path, end):
     spec = declared({"stock": database("int", search_by="user_id", field="number")})
     journal = MortalJournal(0)
+    async with store_at(tmp_path / "d.db", {"Orders": dict(ORDER)}) as store:
+        close, store.close = store.close, lambda: asyncio.sleep(0)  # It has two hosts.
+        reached = asyncio.Event()
 
-    async def scenario():
-        async with store_at(tmp_path / "d.db", {"Orders": dict(ORDER)}) as store:
-            close, store.close = store.close, lambda: asyncio.sleep(0)  # It has two hosts.
-            reached = asyncio.Event()
+        async def wait(_what):
+            reached.set()
+            await asyncio.sleep(30)
 
-            async def wait(_what):
-                reached.set()
-                await asyncio.sleep(30)
-
-            store.before = wait
-            options = {
-                "clock": Seconds(),
-                "journal": journal,
-                "outside": ExternalPorts(documents=store),
-            }
+        store.before = wait
+        options = {
+            "clock": Seconds(),
+            "store": journal,
+            "outside": ExternalPorts(documents=store),
+        }
+        async with host_for(spec, FunctionModel(lambda _: "Done."), **options) as host:
+            run = await host.start("W", scope=ADA, message="hello")
+            await reached.wait()
+            if end == "stopped":
+                await host.deliver(run, Stop(), scope=ADA)
+                told = await tell(host, run)
+        store.before = None
+        if end == "resumed":
             async with host_for(spec, FunctionModel(lambda _: "Done."), **options) as host:
-                run = await host.start("W", scope=ADA, message="hello")
-                await reached.wait()
-                if end == "stopped":
-                    await host.deliver(run, Stop(), scope=ADA)
-                    told = await tell(host, run)
-            store.before = None
-            if end == "resumed":
-                async with host_for(spec, FunctionModel(lambda _: "Done."), **options) as host:
-                    await host.resume(run, scope=ADA, take_over=True)
-                    told = await tell(host, run)
-            store.close = close
-            return told, len(store.asked)
-
-    told, times = asyncio.run(asyncio.wait_for(scenario(), 20))
+                await host.resume(run, scope=ADA, take_over=True)
+                told = await tell(host, run)
+        store.close = close
+        times = len(store.asked)
     told.expect_same_again()
     if end == "stopped":
         assert (told.row.outcome, times) == ("cancelled", 1)

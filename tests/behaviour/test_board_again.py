@@ -7,12 +7,13 @@ import pytest
 from pydantic import BaseModel
 
 from support.board_cascade import NAME, handled, host_of, spec
+from support.killed_store import KilledStore
 from support.run_play import ADA
-from weft.adapters.memory import MemoryJournal
+from weft.adapters.memory import MemoryStore
+from weft.adapters.sql import SqliteStore
 from weft.board import Board, ContextSlice, FunctionEngine, artifact
 from weft.ports.board import ArtifactQuery
 from weft.ports.scope import Scope
-from weft.runtime.worker import LEASE
 from weft.testing.clock import ManualClock
 
 
@@ -26,27 +27,30 @@ class Reply(BaseModel):
     text: str
 
 
-def test_what_is_published_at_once_under_one_name_is_there_once():
+def test_concurrent_publications_of_one_id_are_stored_once():
     async def scenario():
-        journal = MemoryJournal()
-        async with host_of(spec(), journal, clock=ManualClock()) as host:
+        clock = ManualClock()
+        journal = MemoryStore(clock)
+        async with host_of(spec(), journal, clock=clock) as host:
             await host.publish(NAME, "Left", {"label": "c1-0"}, scope=ADA, correlation="c1")
             one = {"scope": ADA, "correlation": "c1", "id": "one"}
             several = [host.publish(NAME, "Seed", {"label": "c1-1"}, **one) for _ in range(5)]
             made = await asyncio.gather(*several)
             await host.quiet()
-            page = await journal.artifacts(ArtifactQuery("app", NAME, None, 0, ids=("one",)))
+            page = await journal.artifacts(ArtifactQuery("app", NAME, None, 0, None, ids=("one",)))
             events = {
-                row.run: [it async for it in host.events(row.run, scope=ADA)]
-                for row in await host.runs(scope=Scope("app"))
+                row.run: [event async for event in host.events(row.run, scope=ADA)]
+                for row in await host.runs(scope=Scope.operator("app"))
             }
             return made, page.items, events
 
     made, found, events = asyncio.run(scenario())
-    assert {it.id for it in made} == {"one"}
+    assert {item.id for item in made} == {"one"}
     assert len(found) == 1
-    assert handled(events["c1"], "c1")["Scout", ("c1-1",)] == 1
-    assert handled(events["Board~Reader.0"], "Board~Reader.0") == {("Reader", ("c1-1",)): 1}
+    (run,) = {publication.run for publication in made}
+    assert handled(events.pop(run), "c1")["Scout", ("c1-1",)] == 1
+    collected = [handled(found, "Board~Reader.0") for found in events.values()]
+    assert {("Reader", ("c1-1",)): 1} in collected
 
 
 def test_an_agent_whose_visibility_is_malformed_fails_alone():
@@ -65,62 +69,38 @@ def test_an_agent_whose_visibility_is_malformed_fails_alone():
                 await board.publish(Note(text=text), correlation_id="c")
             await board.run_until_idle()
             (found, _), missed = await board.query_artifacts(), await board.missed()
-            return [(it.type, it.payload["text"]) for it in found], missed
+            return [(artifact.type, artifact.payload["text"]) for artifact in found], missed
 
     found, missed = asyncio.run(scenario())
     assert ("Reply", "good") in found
     assert ("Reply", "bad") not in found
-    assert [(it.why, "cannot be used" in it.detail) for it in missed] == [("failed", True)]
-
-
-class Abandoned:
-    """The store of a process that is killed: it writes nothing more and releases nothing."""
-
-    def __init__(self, journal):
-        self._journal = journal
-        self.dead = False
-
-    def __getattr__(self, name):
-        return getattr(self._journal, name)
-
-    async def append(self, batch):
-        if self.dead:
-            await asyncio.Event().wait()
-        await self._journal.append(batch)
-
-    async def claim(self, *_args, **_options):
-        return True
-
-    async def close(self):
-        pass
+    assert [(delivery.why, "cannot be used" in delivery.detail) for delivery in missed] == [
+        ("failed", True)
+    ]
 
 
 @pytest.mark.parametrize("publishes", [False, True], ids=["only waits", "publishes"])
-def test_what_a_killed_process_was_working_on_is_taken_up_when_its_lease_is_over(publishes):
-    """Even where another has come at once, and works on the same correlation."""
+def test_run_of_a_killed_process_is_recovered_when_it_counts_as_dead(publishes, tmp_path):
+    """U18: `quiet` waits for it, also if the same correlation got another artifact meanwhile."""
 
     async def scenario():
-        clock, journal = ManualClock(), MemoryJournal()
-        killed = Abandoned(journal)
+        killed = KilledStore(await SqliteStore.open(tmp_path / "runs.db"))
         declared = spec(("Scout",))
-        first = host_of(declared, killed, clock=clock)
-        await first.publish(NAME, "Seed", {"label": "1"}, scope=ADA, correlation="c1")
-        killed.dead = True
+        first = host_of(declared, killed)
+        made = await first.publish(NAME, "Seed", {"label": "1"}, scope=ADA, correlation="c1")
+        killed.kill()
         await first.close()
-        async with host_of(declared, journal, clock=clock) as second:
+        async with host_of(declared, await SqliteStore.open(tmp_path / "runs.db")) as second:
             assert await second.recover() == [], "the first may be alive"
             if publishes:
                 await second.publish(NAME, "Seed", {"label": "2"}, scope=ADA, correlation="c1")
-                await second.quiet()
-            assert (await second.run("c1", scope=ADA)).status == "running"
-            for _ in range(4):
-                await clock.advance(LEASE / 1000)
+            assert (await second.run(made.run, scope=ADA)).status == "running"
             await second.quiet()
-            assert (await second.run("c1", scope=ADA)).status == "waiting"
-            return [it async for it in second.events("c1", scope=ADA)]
+            assert (await second.run(made.run, scope=ADA)).status == "waiting"
+            return [event async for event in second.events(made.run, scope=ADA)]
 
     done = handled(asyncio.run(asyncio.wait_for(scenario(), 20)), "c1")
-    assert done == Counter({("Scout", (it,)): 1 for it in ("12" if publishes else "1")})
+    assert done == Counter({("Scout", (letter,)): 1 for letter in ("12" if publishes else "1")})
 
 
 @pytest.mark.parametrize(
@@ -133,7 +113,7 @@ def test_what_a_killed_process_was_working_on_is_taken_up_when_its_lease_is_over
         (ContextSlice([{"id": 5, "payload": 1}]), ""),
     ],
 )
-def test_a_provider_that_gives_what_is_no_slice_fails_its_turn_alone(given, told):
+def test_provider_with_an_invalid_result_fails_only_its_turn(given, told):
     """What is none of the board's artifacts is let go; what cannot be read at all is a fault."""
     seen = []
 
@@ -152,5 +132,5 @@ def test_a_provider_that_gives_what_is_no_slice_fails_its_turn_alone(given, told
             return await board.missed()
 
     missed = asyncio.run(scenario())
-    assert [told in it.detail for it in missed] == ([True] if told else [])
+    assert [told in delivery.detail for delivery in missed] == ([True] if told else [])
     assert seen == ([] if told else [[]])

@@ -59,10 +59,11 @@ async def shown(board: Board, seen: Seen, correlation: str = "c") -> list:
     return seen.texts[-1]
 
 
-async def fetched(board: Board, run: str) -> list[dict]:
+async def fetched(board: Board, correlation: str) -> list[dict]:
     host = await board.host()
-    events = [it async for it in host.events(run, scope=board.scope)]
-    return [it.data.board for it in events if isinstance(it.data, ContextFetched)]
+    run = await host.run_of(board.name, correlation, scope=board.scope)
+    events = [event async for event in host.events(run, scope=board.scope)]
+    return [event.data.board for event in events if isinstance(event.data, ContextFetched)]
 
 
 async def test_default_provider_returns_correlation_newest_first(board):
@@ -94,11 +95,11 @@ def test_default_prompt_keeps_the_newest_artifacts_that_fit():
         made = await board.publish(Order(number=1), correlation_id="c")
         await board.run_until_idle()
         host = await board.host()
-        events = [it async for it in host.events(made.run, scope=board.scope)]
-        return next(it.data.manifest for it in events if hasattr(it.data, "manifest"))
+        events = [event async for event in host.events(made.run, scope=board.scope)]
+        return next(event.data.manifest for event in events if hasattr(event.data, "manifest"))
 
     manifest = play(test, model=FunctionModel(say))
-    (left,) = (it for it in manifest["left_out"] if it["kind"] == "board")
+    (left,) = (event for event in manifest["left_out"] if event["kind"] == "board")
     assert left["reason"] == "over the budget of 16000 tokens"
     assert 0 < len(left["names"]) < 60
     assert "59xx" in sent[0]
@@ -162,7 +163,7 @@ async def test_providers_and_engines_share_the_state_of_an_activation(board):
     async def work(inputs, ctx):
         moods.append(ctx.state["mood"])
 
-    engines = [FunctionEngine(work, it) for it in (first, failing, second)]
+    engines = [FunctionEngine(work, item) for item in (first, failing, second)]
     made = board.agent("reader").consumes(Order).with_engines(*engines)
     made.with_context(EmptyProvider(), fallback=EmptyProvider())
     await board.publish(Order(number=1))
@@ -177,7 +178,7 @@ async def test_failed_provider_leaves_a_span_with_its_error(board):
     reader(board, failing)
     await board.publish(Order(number=1), correlation_id="c")
     await board.run_until_idle()
-    (span,) = [it for it in await board.spans("c") if it.kind == "provider"]
+    (span,) = [span for span in await board.spans("c") if span.kind == "provider"]
     assert (span.name, span.failed) == ("failing", True)
     assert span.error == "the provider failing failed: ValueError: no database"
 
@@ -218,7 +219,7 @@ async def test_envelope_says_who_may_see_it(visibility, board, clock):
     await clock.advance(10)
     await board.run_until_idle()
     found, _ = await board.query_artifacts()
-    assert [it.visibility for it in (*given, *found)] == [visibility, visibility]
+    assert [item.visibility for item in (*given, *found)] == [visibility, visibility]
 
 
 async def test_the_default_is_bounded(board):
@@ -265,7 +266,7 @@ async def test_filtered_by_partition(board):
     await notes(board, "d", partition="north")
     assert await shown(board, seen) == ["d", "a"]
     found, total = await board.query_artifacts(FilterConfig(partition="south"))
-    assert ([it.payload["text"] for it in found], total) == (["b"], 1)
+    assert ([artifact.payload["text"] for artifact in found], total) == (["b"], 1)
 
 
 async def test_artifacts_page_by_page(board):
@@ -274,13 +275,13 @@ async def test_artifacts_page_by_page(board):
     async def page(offset, **filters):
         wanted = FilterConfig(limit=2, **filters)
         found, total = await board.query_artifacts(wanted, offset=offset)
-        return [it.payload["text"] for it in found], total
+        return [artifact.payload["text"] for artifact in found], total
 
     pages = [await page(offset) for offset in (0, 2, 4, 6)]
     assert pages == [(["e", "d"], 5), (["c", "b"], 5), (["a"], 5), ([], 5)]
     assert await page(3, order="created_at") == (["d", "e"], 5)
     for wrong in (-1, 2**60, "2"):
-        with pytest.raises(UsageError, match="is not how many artifacts to leave out"):
+        with pytest.raises(UsageError, match="invalid offset"):
             await board.query_artifacts(offset=wrong)
 
 
@@ -291,7 +292,7 @@ async def test_a_provider_pages_through_what_its_agent_may_see(board):
         for offset in (0, 1, 2):
             wanted = FilterConfig(types={"Note"}, limit=1)
             found, total = await request.board.query_artifacts(wanted, offset=offset)
-            pages.append(([it.payload["text"] for it in found], total))
+            pages.append(([artifact.payload["text"] for artifact in found], total))
         return ContextSlice([])
 
     seen = reader(board, paging)
@@ -333,7 +334,7 @@ async def test_recent_and_time_window_look_at_the_whole_board(board, clock):
 class Preparing(Component):
     async def pre_consume(self, ctx, inputs):
         found, _ = await ctx.board.query_artifacts(FilterConfig(types={"Note"}))
-        ctx.state["context_snapshot"] = [it.item() for it in found]
+        ctx.state["context_snapshot"] = [item.item() for item in found]
         ctx.state["mood"] = "calm"
 
 
@@ -354,7 +355,7 @@ async def test_include_state_keys_adds_them(board):
     await notes(board, "a")
     await board.publish(Order(number=1))
     await board.run_until_idle()
-    assert [it["type"] for it in seen.contexts[0]] == ["Note", "state"]
+    assert [context["type"] for context in seen.contexts[0]] == ["Note", "state"]
     assert seen.contexts[0][1]["payload"] == "calm"
 
 
@@ -392,7 +393,7 @@ async def test_summarising_makes_texts_by_template(board):
     await notes(board, "a")
     await board.publish(Receipt(text="r"))
     await shown(board, seen)
-    assert [it["payload"] for it in seen.contexts[0]] == [
+    assert [context["payload"] for context in seen.contexts[0]] == [
         {"summary": "Receipt: text: r"},
         {"summary": "It says a."},
     ]
@@ -453,6 +454,10 @@ async def exiting(request):
     sys.exit(3)
 
 
+async def closing(request):
+    raise GeneratorExit
+
+
 side_by_side = CompositeProvider(exiting, cancelling, parallel=True)
 
 
@@ -469,7 +474,7 @@ async def unfit(request):
 
 
 @pytest.mark.parametrize(
-    "provider", [raising, cancelling, exiting, side_by_side, hanging, nonsense, unfit]
+    "provider", [raising, cancelling, exiting, closing, side_by_side, hanging, nonsense, unfit]
 )
 def test_a_provider_that_fails_is_a_recorded_error_or_its_fallback_serves(provider, monkeypatch):
     monkeypatch.setattr("weft.runtime.board.preparing.PROVIDER_SECONDS", 0.05)
@@ -525,7 +530,7 @@ async def test_items_that_the_agent_may_not_see_are_taken_out(board):
     await board.publish(Order(number=1), correlation_id="c")
     await board.run_until_idle()
     for given in await fetched(board, "c"):
-        assert [it["type"] for it in given["slices"][0]["items"]] == ["Order"]
+        assert [item["type"] for item in given["slices"][0]["items"]] == ["Order"]
         assert given["slices"][0]["foreign"] == 1
 
 
@@ -627,9 +632,10 @@ def test_a_model_sees_the_slice_and_the_manifest_says_who_furnished_it():
         await board.run_until_idle()
         assert await board.missed() == []
         host = await board.host()
-        events = [it async for it in host.events("c", scope=board.scope)]
-        (manifest,) = (it.data.manifest for it in events if hasattr(it.data, "manifest"))
-        (entry,) = (it for it in manifest["segments"] if it["kind"] == "board")
+        run = await host.run_of(board.name, "c", scope=board.scope)
+        events = [event async for event in host.events(run, scope=board.scope)]
+        (manifest,) = (event.data.manifest for event in events if hasattr(event.data, "manifest"))
+        (entry,) = (segment for segment in manifest["segments"] if segment["kind"] == "board")
         assert entry["provider"] == "RedactingProvider(FilteredContextProvider)"
         assert entry["redacted"] == ["secret"]
         assert len(entry["items"]) == 1
@@ -662,7 +668,7 @@ def test_the_slice_is_fetched_once_for_all_engines():
     assert asked == ["worker"]
 
 
-def test_what_does_not_fit_the_budget_is_left_out_and_said():
+def test_parts_over_the_budget_are_left_out_and_listed():
     sent = []
 
     def say(request):
@@ -671,7 +677,7 @@ def test_what_does_not_fit_the_budget_is_left_out_and_said():
 
     async def run():
         from weft.ports.scope import Scope
-        from weft.testing import host_for
+        from weft.testing import ManualClock, host_for
 
         board = Board(name="desk")
         made = board.types(Note).agent("writer").consumes(Order).publishes(Receipt)
@@ -681,16 +687,19 @@ def test_what_does_not_fit_the_budget_is_left_out_and_said():
         data = spec.model_dump(mode="json", by_alias=True)
         data["agents"][0]["context"] = [budget, {"kind": "history"}]
         scope = Scope("shop", "ann")
-        async with host_for(type(spec).model_validate(data), FunctionModel(say)) as host:
+        clock = ManualClock()
+        declared = type(spec).model_validate(data)
+        async with host_for(declared, FunctionModel(say), clock=clock) as host:
             for text in ("first", "second", "third"):
                 await host.publish("desk", "Note", {"text": text}, scope=scope)
+                await clock.advance(1)
             made = await host.publish("desk", "Order", {"number": 1}, scope=scope)
             await host.quiet()
-            events = [it async for it in host.events(made.run, scope=scope)]
-            return next(it.data.manifest for it in events if hasattr(it.data, "manifest"))
+            events = [event async for event in host.events(made.run, scope=scope)]
+            return next(event.data.manifest for event in events if hasattr(event.data, "manifest"))
 
     manifest = asyncio.run(run())
-    (left,) = (it for it in manifest["left_out"] if it["kind"] == "board")
+    (left,) = (event for event in manifest["left_out"] if event["kind"] == "board")
     assert left["reason"] == "over the budget of 30 tokens"
     assert len(left["names"]) == 2
     assert "first" not in sent[0]
@@ -709,7 +718,7 @@ async def test_redacting_what_is_summarised_redacts_first(board):
 
 async def test_slice_is_bounded(board):
     def many(request):
-        return ContextSlice([{"payload": {"n": it}} for it in range(10_500)])
+        return ContextSlice([{"payload": {"n": number}} for number in range(10_500)])
 
     seen = reader(board, many)
     await board.publish(Order(number=1), correlation_id="c")
@@ -719,11 +728,11 @@ async def test_slice_is_bounded(board):
     assert given["slices"][0]["dropped"] == 500
 
 
-def test_who_else_was_woken_is_not_told_to_agents():
+def test_other_woken_agents_are_hidden_from_agents():
     async def test(board, clock):
         async def meta(request):
             found, _ = await request.board.query_artifacts(embed_meta=True)
-            return ContextSlice([{"payload": {"by": list(it.consumed_by)}} for it in found])
+            return ContextSlice([{"payload": {"by": list(item.consumed_by)}} for item in found])
 
         other = Seen()
         board.agent("other").consumes(Order, priority=5).with_engines(other.engine)

@@ -63,8 +63,8 @@ async def test_artifacts_that_may_come_in_between_are_counted(board):
     join = JoinSpec(by="number", within=1)
     board.agent("cashier").consumes(Order, Payment, join=join).with_engines(seen.engine)
     async with board.traced_run():
-        for it in (Order(number=1), Order(number=2), Order(number=3)):
-            await board.publish(it)
+        for item in (Order(number=1), Order(number=2), Order(number=3)):
+            await board.publish(item)
         for number in (2, 3, 1):
             await board.publish(Payment(number=number))
     await board.run_until_idle()
@@ -114,7 +114,7 @@ async def test_all_hooks_before_an_agent_works_get_inputs(board):
 
 async def test_the_visibility_of_an_output_may_be_written_out(board):
     shown: list[dict[str, object]] = [{"kind": "private", "agents": ["boss"]}, {"kind": "none"}]
-    seen = Seen(*(Output(Note(text="x"), visibility=it) for it in shown))
+    seen = Seen(*(Output(Note(text="x"), visibility=item) for item in shown))
     board.agent("clerk").consumes(Order).publishes(Note).with_engines(seen.engine)
     await board.publish(Order(number=1))
     await board.run_until_idle()
@@ -125,5 +125,5 @@ async def test_the_visibility_of_an_output_may_be_written_out(board):
     [missed] = await board.missed()
     assert (missed.why, missed.detail.partition(":")[0]) == (
         "failed",
-        "the visibility of an artifact cannot be used",
+        "invalid visibility of an artifact",
     )

@@ -35,28 +35,29 @@ async def notes_of(board: Board) -> list[str]:
     found, _ = await (await board.host()).artifacts(
         board.name, wanted, scope=board.scope, agent="worker"
     )
-    return [it.id for it in found]
+    return [item.id for item in found]
 
 
-async def test_what_comes_from_outside_gets_a_name_and_keeps_it(board):
+async def test_artifact_from_outside_gets_a_lasting_id(board):
     board.types(Note)
-    one, two = [await board.publish(Note(text=it), correlation_id="c") for it in "ab"]
+    one, two = [await board.publish(Note(text=letter), correlation_id="c") for letter in "ab"]
     named = await board.publish(Note(text="c"), correlation_id="c", id="mine")
     assert len({one.id, two.id, "mine"}) == 3
     assert named.id == "mine"
     host = await board.host()
-    events = [it async for it in host.events("c", scope=Scope(board.scope.app))]
+    run = await host.run_of(board.name, "c", scope=board.scope)
+    events = [event async for event in host.events(run, scope=Scope.operator(board.scope.app))]
     ids = [
-        it.data.id
-        for it in events
-        if isinstance(it, Event) and isinstance(it.data, ArtifactPublished)
+        event.data.id
+        for event in events
+        if isinstance(event, Event) and isinstance(event.data, ArtifactPublished)
     ]
     assert ids == [one.id, two.id, "mine"]
     found, _ = await board.query_artifacts(FilterConfig(order="created_at"))
-    assert [it.id for it in found] == ids
+    assert [item.id for item in found] == ids
 
 
-def test_what_an_agent_publishes_is_called_the_same_whatever_is_hidden_beside_it():
+def test_artifact_ids_do_not_depend_on_hidden_artifacts():
     def story(*, secrets):
         def work(inputs):
             shown = [Note(text="a"), Note(text="b")]
@@ -92,7 +93,7 @@ def test_every_tick_of_a_schedule_is_called_after_it():
                 await board.run_until_idle()
                 await clock.advance(60)
             found, _ = await board.query_artifacts(FilterConfig(types={"Tick"}))
-            return [it.id for it in found]
+            return [item.id for item in found]
 
         return play(test)
 
@@ -101,7 +102,7 @@ def test_every_tick_of_a_schedule_is_called_after_it():
     assert story() == ticks
 
 
-async def test_what_a_fork_publishes_is_another_artifact_and_what_it_copies_is_the_same(board):
+async def test_fork_publishes_new_artifacts_and_keeps_copied_ones(board):
     worker(board, lambda inputs: Note(text="x"))
     made = await board.publish(Order(number=1), id="order")
     await board.run_until_idle()
@@ -111,7 +112,7 @@ async def test_what_a_fork_publishes_is_another_artifact_and_what_it_copies_is_t
     names = {}
     for correlation in (made.correlation_id, child):
         found, _ = await board.query_artifacts(FilterConfig(correlation_id=correlation))
-        names[correlation] = {it.type: it.id for it in found}
+        names[correlation] = {item.type: item.id for item in found}
     ours, theirs = names.values()
     assert ours["Order"] == theirs["Order"] == "order"
     assert ours["Note"] != theirs["Note"]
@@ -120,7 +121,7 @@ async def test_what_a_fork_publishes_is_another_artifact_and_what_it_copies_is_t
     assert await board.publish(Order(number=1), id="order") == made
 
 
-def test_after_publishing_components_are_told_the_names_and_not_of_what_was_blocked():
+def test_post_publish_receives_only_published_artifacts():
     told = []
 
     class Telling(Component):
@@ -128,10 +129,10 @@ def test_after_publishing_components_are_told_the_names_and_not_of_what_was_bloc
             return BLOCK if artifact.payload["text"] == "b" else None
 
         def post_publish(self, ctx, artifacts):
-            told.extend((it.payload["text"], it.id) for it in artifacts)
+            told.extend((artifact.payload["text"], artifact.id) for artifact in artifacts)
 
     async def test(board, clock):
-        worker(board, lambda inputs: [Note(text=it) for it in "abc"], Telling())
+        worker(board, lambda inputs: [Note(text=letter) for letter in "abc"], Telling())
         await board.publish(Order(number=1))
         await board.run_until_idle()
         assert told == list(zip("ac", await notes_of(board), strict=True))
@@ -139,7 +140,7 @@ def test_after_publishing_components_are_told_the_names_and_not_of_what_was_bloc
     play(test)
 
 
-def test_what_is_tried_again_has_a_key_of_its_own():
+def test_each_attempt_has_its_own_key():
     keys = []
 
     class Late(Component):
@@ -197,7 +198,7 @@ async def test_registered_type_is_known_to_an_older_correlation(board):
     with pytest.raises(UsageError, match="text"):
         await board.publish("Registered", {"text": 3}, correlation_id="c")
     found, _ = await board.query_artifacts(FilterConfig(correlation_id="c"))
-    assert [it.type for it in found] == ["Registered", "Order"]
+    assert [item.type for item in found] == ["Registered", "Order"]
 
 
 async def test_registered_type_is_known_to_filters_and_by_name(board):

@@ -90,7 +90,7 @@ def test_hooks_by_priority():
     assert notes[-2:] == ["high post_publish 1", "low post_publish 1"]
 
 
-def test_error_is_told_of_what_failed():
+def test_error_hook_receives_the_failure():
     notes: list[str] = []
 
     async def test(board, clock):
@@ -100,7 +100,7 @@ def test_error_is_told_of_what_failed():
         working(board, work, Noting(notes))
         await board.publish(Order(number=1))
         await board.run_until_idle()
-        assert [it.why for it in await board.missed()] == ["failed"]
+        assert [delivery.why for delivery in await board.missed()] == ["failed"]
 
     play(test)
     assert notes[-1].startswith("error")
@@ -109,11 +109,14 @@ def test_error_is_told_of_what_failed():
 
 class Changing(Component):
     def pre_consume(self, ctx, inputs):
-        changed = [it for it in inputs.artifacts if it.payload["number"] != 2]
+        changed = [artifact for artifact in inputs.artifacts if artifact.payload["number"] != 2]
         return EvalInputs(tuple(changed))
 
     def post_evaluate(self, ctx, result):
-        return [Note(text=f"{it.artifact.payload['text']}, checked") for it in result.artifacts]
+        return [
+            Note(text=f"{artifact.artifact.payload['text']}, checked")
+            for artifact in result.artifacts
+        ]
 
     def artifact_published(self, artifact):
         return Note(text=f"{artifact.payload['text']}, stamped")
@@ -188,7 +191,7 @@ async def test_a_hook_that_returns_nonsense_or_raises_is_a_recorded_error(board)
         )
     await board.publish(Order(number=1))
     await board.run_until_idle()
-    told = " ".join(it.detail for it in await board.missed())
+    told = " ".join(delivery.detail for delivery in await board.missed())
     assert "return CONTINUE, SKIP, DEFER or BLOCK" in told
     assert "KeyError" in told
 
@@ -254,11 +257,11 @@ async def test_a_tick_says_how_often_and_when(board, clock):
     ticking(board, every=5, max_repeats=2)
     await times(board, clock, 3, 5)
     found, _ = await board.query_artifacts(FilterConfig(types={"Tick"}, order="created_at"))
-    assert [it.payload["iteration"] for it in found] == [1, 2]
+    assert [artifact.payload["iteration"] for artifact in found] == [1, 2]
     assert found[0].produced_by == "schedule:clock"
 
 
-def test_a_schedule_goes_on_after_a_restart_and_is_begun_once(tmp_path):
+def test_schedule_continues_after_a_restart_and_begins_once(tmp_path):
     from weft.testing.clock import ManualClock
 
     async def both():
@@ -276,8 +279,8 @@ def test_a_schedule_goes_on_after_a_restart_and_is_begun_once(tmp_path):
 async def test_run_until_a_condition_holds(board):
     working(board, lambda inputs: Note(text="x"))
 
-    async def three(it: Board) -> bool:
-        return (await it.query_artifacts(FilterConfig(types={"Note"})))[1] >= 3
+    async def three(board: Board) -> bool:
+        return (await board.query_artifacts(FilterConfig(types={"Note"})))[1] >= 3
 
     assert not await board.run_until(three)
     for number in range(3):
@@ -300,7 +303,10 @@ async def test_an_application_gives_outputs_or_says_why_not(board):
     board.agent("slow").consumes(Receipt).publishes(Note).with_engines(FunctionEngine(slow))
     app = board.application(Order, [Note], deadline=10)
     good = await app.run(Order(number=1))
-    assert (good.status, [it.payload["text"] for it in good.outputs]) == ("succeeded", ["done"])
+    assert (good.status, [output.payload["text"] for output in good.outputs]) == (
+        "succeeded",
+        ["done"],
+    )
     bad = await app.run(Order(number=2))
     assert bad.status == "failed"
     assert "no Note was published" in bad.reason
@@ -308,7 +314,8 @@ async def test_an_application_gives_outputs_or_says_why_not(board):
     late = await board.application(Receipt, [Note], deadline=0.05).run(Receipt(text="x"))
     assert (late.status, late.outputs) == ("timed_out", [])
     host = await board.host()
-    row = await host.run(late.correlation_id, scope=board.scope)
+    late_run = await host.run_of(board.name, late.correlation_id, scope=board.scope)
+    row = await host.run(late_run, scope=board.scope)
     assert (row.status, row.outcome) == ("ended", "cancelled")
     with pytest.raises(UsageError, match="the application takes Order"):
         await app.run(Receipt(text="x"))
@@ -337,8 +344,8 @@ async def test_a_traced_run_tells_what_took_how_long(board):
         await board.publish(Order(number=2))
     await board.run_until_idle()
     spans = await trace.spans()
-    assert [it.kind for it in spans].count("turn") == 2
-    provider = next(it for it in spans if it.kind == "provider")
+    assert [span.kind for span in spans].count("turn") == 2
+    provider = next(span for span in spans if span.kind == "provider")
     assert (provider.name, provider.parent) == ("DefaultCorrelationProvider", "worker")
 
 
@@ -353,7 +360,7 @@ def test_two_agents_of_one_name_and_other_mistakes_are_refused():
         board.agent("c").with_context(17)
     with pytest.raises(UsageError, match="cannot be a type of artifacts"):
         board.agent("d").consumes(int)
-    with pytest.raises(UsageError, match="BestOf: n"):
+    with pytest.raises(UsageError, match="best of: n"):
         board.agent("e").best_of(1, len)
 
 
@@ -368,7 +375,7 @@ async def test_a_fork_has_a_correlation_of_its_own(board):
     await board.run_until_idle()
     for correlation in (made.correlation_id, child):
         found, _ = await board.query_artifacts(FilterConfig(correlation_id=correlation))
-        assert sorted(it.type for it in found) == ["Note", "Order"]
+        assert sorted(item.type for item in found) == ["Note", "Order"]
     assert len(collected.calls) == 1
 
 
@@ -410,5 +417,5 @@ def test_a_batch_that_is_not_due_keeps_its_correlation_open():
 def test_verdicts_that_cannot_be_are_refused():
     with pytest.raises(UsageError, match="is not a verdict"):
         Verdict("stop")
-    with pytest.raises(UsageError, match="put off"):
+    with pytest.raises(UsageError, match="cannot defer by"):
         Verdict("defer", seconds=1e30)

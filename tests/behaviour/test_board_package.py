@@ -76,7 +76,7 @@ def tell(city: str) -> str:
 
 def everything() -> Board:
     """A board that says everything there is to say."""
-    board = Board(name="everything", breaker=50, max_concurrency=4, idle_seconds=60)
+    board = Board(name="everything", max_wakes_per_input=50, max_concurrency=4, idle_seconds=60)
     board.with_components(Watch(limit=9))
     tree = CompositeProvider(
         RedactingProvider(RecentProvider(3), drop={"b", "a"}, transform={"secret": hush}),
@@ -165,7 +165,7 @@ async def texts(host, name: str) -> list[str]:
         await host.publish(name, "Order", {"number": 7}, scope=scope)
         await host.quiet()
         found, _ = await host.artifacts(name, FilterConfig(types={"Note"}), scope=scope)
-        return sorted(it.payload["text"] for it in found)
+        return sorted(artifact.payload["text"] for artifact in found)
 
 
 def test_components_are_made_with_their_options(tmp_path):
@@ -200,7 +200,7 @@ def test_a_model_of_an_engine_s_own_answers_for_it():
     assert asked == [("a", "sample"), ("a#1", "other")]
 
 
-def test_what_only_this_process_has_is_not_saved(tmp_path):
+def test_local_objects_are_not_saved(tmp_path):
     board = Board(name="here")
     board.agent("a").consumes(Order).with_engines(FunctionEngine(lambda inputs: None))
     with pytest.raises(UsageError, match="local:") as caught:
@@ -223,7 +223,7 @@ def test_a_board_from_files_runs_the_same(tmp_path):
                 await host.publish("desk", "Order", {"number": 7, "total": total}, scope=scope)
             await host.quiet()
             found, _ = await host.artifacts("desk", FilterConfig(types={"Note"}), scope=scope)
-            return [it.payload["text"] for it in found]
+            return [artifact.payload["text"] for artifact in found]
 
     package = read_package(tmp_path / "desk")
     assert asyncio.run(run(host_for(package.spec, ScriptedModel([])))) == ["order 7"]
@@ -243,14 +243,15 @@ def test_the_shipped_board_runs_from_a_lead_to_an_edition(tmp_path):
             for _ in range(3):
                 await host.publish("NewsDesk", "Lead", lead, scope=scope, correlation="c")
             await host.quiet()
-            await host.flush("c", scope=scope)
+            run = await host.run_of("NewsDesk", "c", scope=scope)
+            await host.flush(run, scope=scope)
             await host.quiet()
             found, _ = await host.artifacts("NewsDesk", scope=scope)
-            events = [it async for it in host.events("c", scope=scope)]
-            return {it.type for it in found}, [it.data for it in events]
+            events = [event async for event in host.events(run, scope=scope)]
+            return {item.type for item in found}, [event.data for event in events]
 
     kinds, events = asyncio.run(run())
     assert kinds == {"Lead", "Story", "FactCheck", "Edition"}
-    assert not [it for it in events if isinstance(it, DeliveryMissed)]
-    fetched = str([it for it in events if isinstance(it, ContextFetched)])
+    assert not [event for event in events if isinstance(event, DeliveryMissed)]
+    fetched = str([event for event in events if isinstance(event, ContextFetched)])
     assert "house_style" in fetched

@@ -31,19 +31,23 @@ def agent(board: Board, engine, *types, **options):
 
 async def texts(board: Board) -> list[str]:
     found, _ = await board.query_artifacts(FilterConfig(types={"Note"}, order="created_at"))
-    return [it.payload["text"] for it in found]
+    return [artifact.payload["text"] for artifact in found]
 
 
-async def test_an_object_is_kept_with_everything_that_was_said_of_it(board, clock):
+async def test_object_keeps_its_options(board, clock):
     board.types(Order)
     made = await board.publish(
         Order(number=1), tags={"b", "a"}, correlation_id="c1", partition="north"
     )
-    (it,), total = await board.query_artifacts()
-    assert (it.id, it.type, it.payload["number"]) == (made.id, "Order", 1)
-    assert (it.tags, it.correlation_id, it.partition_key) == (("a", "b"), "c1", "north")
-    assert (it.produced_by, it.version, total) == ("user:me", 1, 1)
-    assert round(it.created_at.timestamp() * 1000) == clock.now()
+    (artifact,), total = await board.query_artifacts()
+    assert (artifact.id, artifact.type, artifact.payload["number"]) == (made.id, "Order", 1)
+    assert (artifact.tags, artifact.correlation_id, artifact.partition_key) == (
+        ("a", "b"),
+        "c1",
+        "north",
+    )
+    assert (artifact.produced_by, artifact.version, total) == ("user:me", 1, 1)
+    assert round(artifact.created_at.timestamp() * 1000) == clock.now()
 
 
 @pytest.mark.parametrize(
@@ -70,23 +74,23 @@ def ambiguous() -> tuple[type[BaseModel], type[BaseModel]]:
     return first, second
 
 
-async def test_what_is_no_type_of_the_board_is_refused(board):
+async def test_unknown_or_invalid_artifact_is_refused(board):
     board.types(Order)
     with pytest.raises(UsageError, match="Stranger is not a type of the board"):
         await board.publish(Stranger(text="x"))
     with pytest.raises(UsageError, match="no artifacts of the type Ordr") as caught:
         await board.publish("Ordr", {"number": 1})
     assert caught.value.hint == "did you mean Order?"
-    with pytest.raises(UsageError, match=r"no Order: number: 'x' is not of type 'integer'"):
+    with pytest.raises(UsageError, match=r"valid Order: number: 'x' is not of type 'integer'"):
         await board.publish("Order", {"number": "x"})
-    with pytest.raises(UsageError, match=r"no Order: 'number' is a required property"):
+    with pytest.raises(UsageError, match=r"not a valid Order: 'number' is a required property"):
         await board.publish("Order", {})
     with pytest.raises(UsageError, match="has no type"):
         await board.publish({"number": 1})
     assert (await board.query_artifacts())[1] == 0
 
 
-async def test_types_of_one_name_are_told_apart_by_their_whole_names(board):
+async def test_types_of_one_name_are_distinguished_by_module(board):
     first, second = ambiguous()
     board.types(first, second)
     await board.publish(first(a=1))
@@ -94,7 +98,7 @@ async def test_types_of_one_name_are_told_apart_by_their_whole_names(board):
     with pytest.raises(UsageError, match=r"several types are called Twin: one\.Twin, two\.Twin"):
         await board.publish("Twin", {"a": 1})
     found, _ = await board.query_artifacts()
-    assert {it.type for it in found} == {"one.Twin", "two.Twin"}
+    assert {item.type for item in found} == {"one.Twin", "two.Twin"}
 
 
 async def test_a_payload_that_is_too_large_is_refused(board):
@@ -135,13 +139,13 @@ async def test_a_malformed_visibility_is_refused(visibility, board):
     ],
     ids=["object", "list", "result", "typed dict", "payload", "output"],
 )
-async def test_what_an_engine_may_return(result, board):
+async def test_results_of_engines(result, board):
     agent(board, lambda inputs: result, Note)
     await board.publish(Order(number=1))
     await board.run_until_idle()
     assert await texts(board) == ["one"]
-    (it,), _ = await board.query_artifacts(FilterConfig(types={"Note"}))
-    assert it.produced_by == "worker"
+    (artifact,), _ = await board.query_artifacts(FilterConfig(types={"Note"}))
+    assert artifact.produced_by == "worker"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +166,7 @@ async def test_what_an_engine_may_return(result, board):
     ],
     ids=["undeclared", "no type", "unfit", "nonsense", "too many", "raises"],
 )
-async def test_what_an_engine_may_not_do_is_a_dead_letter_and_the_next_works(result, told, board):
+async def test_invalid_engine_result_is_missed_and_the_next_works(result, told, board):
     def work(inputs):
         if inputs.first_as(Order).number == 2:
             return Note(text="fine")
@@ -200,7 +204,9 @@ def test_undeclared_type_and_raising_engine_are_logged_with_agent_and_traceback(
             await board.run_until_idle()
 
     play(test)
-    undeclared, raised = [it.getMessage() for it in caplog.records if it.levelname == "WARNING"]
+    undeclared, raised = [
+        record.getMessage() for record in caplog.records if record.levelname == "WARNING"
+    ]
     assert undeclared == (
         "agent worker published Receipt, which it does not declare: add .publishes(Receipt)"
     )
@@ -211,9 +217,9 @@ def test_undeclared_type_and_raising_engine_are_logged_with_agent_and_traceback(
 
 async def test_fan_out_where_and_tags(board):
     def several(inputs):
-        return [Note(text=it) for it in ("a", "skip", "b")]
+        return [Note(text=name) for name in ("a", "skip", "b")]
 
-    agent(board, several, Note, fan_out=3, where=lambda it: it.text != "skip", tags={"made"})
+    agent(board, several, Note, fan_out=3, where=lambda item: item.text != "skip", tags={"made"})
     await board.publish(Order(number=1))
     await board.run_until_idle()
     assert await texts(board) == ["a", "b"]
@@ -221,7 +227,7 @@ async def test_fan_out_where_and_tags(board):
     assert len(found) == 2
 
 
-@pytest.mark.parametrize("validate", ["text != 'bad'", lambda it: it.text != "bad"])
+@pytest.mark.parametrize("validate", ["text != 'bad'", lambda item: item.text != "bad"])
 async def test_validate_fails_the_turn_and_publishes_nothing(validate, board):
     def several(inputs):
         return [Note(text="good"), Note(text="bad")]
@@ -266,7 +272,7 @@ async def test_visibility_of_what_is_published(visibility, woken, board):
 async def test_best_of_publishes_the_result_with_the_highest_score(board):
     seen = Seen(Note(text="a"), Note(text="ccc"), Note(text="bb"))
     made = board.agent("worker").consumes(Order).publishes(Note)
-    made.best_of(3, lambda it: len(it[0].payload["text"])).with_engines(seen.engine)
+    made.best_of(3, lambda item: len(item[0].payload["text"])).with_engines(seen.engine)
     await board.publish(Order(number=1))
     await board.run_until_idle()
     assert await texts(board) == ["ccc"]
@@ -304,7 +310,7 @@ async def test_an_engine_of_ones_own(board):
     assert await texts(board) == ["ada!!! 1"]
 
 
-def test_a_model_publishes_what_fits_and_is_told_what_does_not():
+def test_model_publishes_valid_artifacts_and_gets_errors_for_others():
     async def test(board, clock):
         made = board.agent("worker").description("Writes notes.").consumes(Order).publishes(Note)
         made.with_engines(ModelEngine(instructions="Be brief."))
@@ -379,20 +385,20 @@ def test_a_function_asks_the_model():
     play(test, model=ScriptedModel({"worker": '{"word": "sunny"}'}))
 
 
-async def test_who_was_woken_by_what_is_recorded(board):
+async def test_woken_agents_are_recorded_with_their_artifacts(board):
     seen = Seen()
     board.agent("worker").consumes(Order, Payment).with_engines(seen.engine)
     one = await board.publish(Order(number=1))
     two = await board.publish(Payment(number=2), correlation_id=one.correlation_id)
     await board.run_until_idle()
     history = await board.agent_history("worker")
-    assert {it.artifact for it in history} == {one.id, two.id}
+    assert {message.artifact for message in history} == {one.id, two.id}
     found, _ = await board.query_artifacts(embed_meta=True)
-    assert {it.consumed_by for it in found} == {("worker",)}
+    assert {item.consumed_by for item in found} == {("worker",)}
     assert await board.agent_history("nobody") == []
 
 
-def test_a_board_in_a_file_goes_on_where_it_was(tmp_path):
+def test_board_in_a_file_continues_after_a_restart(tmp_path):
     seen = Seen()
 
     def made() -> Board:
@@ -424,7 +430,7 @@ def test_a_board_that_another_process_defined_is_refused_with_a_code(tmp_path):
         rows = await host.runs(scope=board.scope)
         with pytest.raises(LinkError) as caught:
             await host.state(rows[0].run, scope=board.scope)
-        assert [it.code for it in caught.value.findings] == ["LINK004"]
+        assert [finding.code for finding in caught.value.findings] == ["LINK004"]
 
     board = Board(journal=tmp_path / "runs.db")
     board.agent("worker").consumes(Order).with_engines(FunctionEngine(lambda inputs: None))
@@ -443,7 +449,7 @@ def test_an_idle_correlation_ends_and_its_name_may_be_used_again():
         host = await board.host()
         row = await host.run(first.run, scope=board.scope)
         assert (row.status, row.outcome) == ("ended", "completed")
-        assert [it.why for it in await board.missed()] == ["unfinished"]
+        assert [delivery.why for delivery in await board.missed()] == ["unfinished"]
         second = await board.publish(Payment(number=2), correlation_id="c")
         assert second.run != first.run
         found, _ = await board.query_artifacts(FilterConfig(correlation_id="c"))
@@ -455,21 +461,21 @@ def test_an_idle_correlation_ends_and_its_name_may_be_used_again():
 async def test_many_publishers_at_once(board):
     seen = Seen()
     board.agent("worker").consumes(Order).max_concurrency(8).with_engines(seen.engine)
-    wanted = [board.publish(Order(number=it), correlation_id="c") for it in range(50)]
+    wanted = [board.publish(Order(number=number), correlation_id="c") for number in range(50)]
     await asyncio.gather(*wanted)
     await board.run_until_idle()
-    assert sorted(seen.calls) == [(it,) for it in range(50)]
+    assert sorted(seen.calls) == [(number,) for number in range(50)]
 
 
 def test_a_visibility_function_that_says_nothing_hides_nothing_open():
-    for said in (lambda it: None, lambda it: {}, lambda it: "public"):
+    for said in (lambda item: None, lambda item: {}, lambda item: "public"):
 
         async def test(board, clock, said=said):
             agent(board, lambda inputs: Note(text="x"), Note, visibility=said)
             await board.publish(Order(number=1))
             await board.run_until_idle()
             assert (await board.query_artifacts(FilterConfig(types={"Note"})))[1] == 0
-            assert [it.why for it in await board.missed()] == ["failed"]
+            assert [delivery.why for delivery in await board.missed()] == ["failed"]
 
         play(test)
 
@@ -509,7 +515,7 @@ def test_the_object_that_was_given_is_the_one_that_is_called():
     assert engine.calls == 1
 
 
-async def test_what_is_wrong_with_a_name_is_said(board):
+async def test_name_error_is_explained(board):
     board.types(Order)
     with pytest.raises(UsageError, match="expected a list of names, got the text"):
         await board.publish(Order(number=1), tags="web")
@@ -529,7 +535,7 @@ async def test_an_id_counts_once_however_many_publish_it_at_once(board):
     board.agent("worker").consumes(Order).with_engines(seen.engine)
     made = await asyncio.gather(*(board.publish(Order(number=1), id="o-1") for _ in range(5)))
     await board.run_until_idle()
-    assert len({it.run for it in made}) == 1
+    assert len({row.run for row in made}) == 1
     assert seen.calls == [(1,)]
 
 

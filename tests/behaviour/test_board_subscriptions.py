@@ -102,7 +102,7 @@ async def test_where_on_what_cannot_be_compared_is_a_recorded_error(board):
     await board.publish(Order(number=1))
     await board.run_until_idle()
     assert seen.calls == []
-    assert [it.why for it in await board.missed()] == ["predicate"]
+    assert [delivery.why for delivery in await board.missed()] == ["predicate"]
 
 
 async def test_tags_want_one_of_them(board):
@@ -135,7 +135,7 @@ async def test_mode_events_takes_nothing_that_is_given_and_direct_nothing_else(b
     await board.invoke("direct", Order(number=2))
     await board.run_until_idle()
     assert (events.calls, direct.calls) == ([(1,)], [(2,)])
-    with pytest.raises(UsageError, match="events takes no Order that it is given"):
+    with pytest.raises(UsageError, match="events does not accept a Order that is published"):
         await board.invoke("events", Order(number=3))
 
 
@@ -197,7 +197,7 @@ async def test_a_join_window_of_time_expires_with_an_event(board, clock):
     assert seen.calls == []
     (missed,) = await board.missed()
     assert (missed.why, missed.artifacts) == ("expired", (made.id,))
-    assert "did not come in time" in missed.detail
+    assert "did not arrive in time" in missed.detail
 
 
 async def test_a_join_window_of_a_count_expires_with_an_event(board):
@@ -209,7 +209,7 @@ async def test_a_join_window_of_a_count_expires_with_an_event(board):
         await board.publish(Payment(number=4))
     await board.run_until_idle()
     assert seen.calls == [(4, 4)]
-    assert {it.why for it in await board.missed()} == {"expired"}
+    assert {delivery.why for delivery in await board.missed()} == {"expired"}
 
 
 async def test_an_artifact_without_a_key_is_a_recorded_error(board):
@@ -218,7 +218,7 @@ async def test_an_artifact_without_a_key_is_a_recorded_error(board):
     await board.publish(Payment(number=1))
     await board.run_until_idle()
     assert seen.calls == []
-    assert [it.why for it in await board.missed()] == ["no_key"]
+    assert [delivery.why for delivery in await board.missed()] == ["no_key"]
 
 
 async def test_batch_by_size(board):
@@ -292,10 +292,10 @@ async def test_scope_partition_collects_within_each(board):
     for number in range(4):
         await board.publish(Order(number=number), partition=["even", "odd"][number % 2])
     await board.run_until_idle()
-    assert sorted(sorted(it) for it in seen.calls) == [[0, 2], [1, 3]]
+    assert sorted(sorted(call) for call in seen.calls) == [[0, 2], [1, 3]]
 
 
-def test_what_an_agent_publishes_does_not_wake_it_unless_it_says_so():
+def test_own_artifacts_wake_an_agent_only_if_declared():
     async def test(board, clock):
         def again(inputs):
             text = inputs.first_as(Note).text
@@ -322,20 +322,20 @@ def test_what_an_agent_publishes_does_not_wake_it_unless_it_says_so():
     play(test_loop)
 
 
-def test_a_loop_trips_the_breaker_visibly_and_the_next_input_works():
+def test_a_loop_reaches_the_wake_limit_visibly_and_the_next_input_works():
     async def test(board, clock):
         agent = board.agent("loop").consumes(Note).publishes(Note).prevent_self_trigger(False)
         agent.with_engines(FunctionEngine(lambda inputs: Note(text="again")))
         made = await board.publish(Note(text="a"))
         await board.run_until_idle()
-        missed = [it.why for it in await board.missed()]
-        assert missed == ["breaker"]
+        missed = [delivery.why for delivery in await board.missed()]
+        assert missed == ["wake_limit"]
         assert (await board.query_artifacts())[1] == 21
         await board.publish(Note(text="b"), correlation_id=made.correlation_id)
         await board.run_until_idle()
         assert (await board.query_artifacts())[1] == 42
 
-    play(test, breaker=20)
+    play(test, max_wakes_per_input=20)
 
 
 async def test_an_id_counts_once(board):
@@ -348,7 +348,7 @@ async def test_an_id_counts_once(board):
     assert (await board.query_artifacts())[1] == 1
 
 
-async def test_who_may_not_see_an_artifact_is_not_woken_by_it(board):
+async def test_hidden_artifact_wakes_no_agent(board):
     seen = one_agent(board, Order)
     await board.publish(Order(number=1), visibility=PrivateVisibility(agents=("other",)))
     await board.run_until_idle()
@@ -391,10 +391,13 @@ async def test_max_concurrency_of_agent_and_board(board):
     [{"join": {"by": "number"}}, {"batch": {}}, {"where": "total >"}],
     ids=["join of one", "empty batch", "bad condition"],
 )
-async def test_what_cannot_be_is_refused_before_anything_runs(options, board):
-    one_agent(board, Order, **options)
-    with pytest.raises((UsageError, CheckFailed)):
+async def test_impossible_runs_are_refused_before_they_start(options, board):
+    async def publish():
+        one_agent(board, Order, **options)
         await board.publish(Order(number=1))
+
+    with pytest.raises((UsageError, CheckFailed)):
+        await publish()
 
 
 async def test_nothing_is_published_that_was_not_given(board):
@@ -423,5 +426,5 @@ async def test_activation_counts_only_what_the_agent_may_see(board, clock):
 
 async def test_invoke_with_what_the_agent_does_not_want_is_refused(board):
     one_agent(board, Order, where="total > 10")
-    with pytest.raises(UsageError, match="worker does not take this Order"):
+    with pytest.raises(UsageError, match="worker does not accept this Order"):
         await board.invoke("worker", Order(number=1, total=1))

@@ -70,7 +70,7 @@ SPEC = {
 }
 
 
-def test_what_agents_say_and_how_often_they_work_sets_variables():
+def test_messages_and_turn_counts_set_variables():
     sent = []
 
     def say(request):
@@ -83,7 +83,8 @@ def test_what_agents_say_and_how_often_they_work_sets_variables():
             for text in ("a", "b"):
                 await host.publish("Desk", "Lead", {"text": text}, scope=SCOPE, correlation="c")
                 await host.quiet()
-            return (await host.state("c", scope=SCOPE)).variables
+            run = await host.run_of("Desk", "c", scope=SCOPE)
+            return (await host.state(run, scope=SCOPE)).variables
 
     values = asyncio.run(run())
     assert values == {"mood": "busy", "begun": True, "done": True, "ready": True}
@@ -106,9 +107,9 @@ def test_what_agents_say_and_how_often_they_work_sets_variables():
         ),
     ],
 )
-def test_what_a_board_does_not_call_is_refused(field, value, told):
+def test_code_that_a_board_does_not_call_is_refused(field, value, told):
     spec = WorkflowSpec.model_validate({**SPEC, field: value})
-    assert [it.what for it in not_performed(spec)] == [told]
+    assert [finding.what for finding in not_performed(spec)] == [told]
     with pytest.raises(LinkError, match=told):
         host_for(spec, FunctionModel(lambda _: ""))
 
@@ -129,10 +130,10 @@ def test_what_a_board_does_not_call_is_refused(field, value, told):
 def test_functions_of_variables_are_refused_on_a_board(source, told):
     variables = {**SPEC["variables"], "ready": {"type": "bool", "source": source}}
     spec = WorkflowSpec.model_validate({**SPEC, "variables": variables})
-    assert [it.what for it in not_performed(spec)] == [told]
+    assert [finding.what for finding in not_performed(spec)] == [told]
 
 
-def test_what_is_called_around_the_run_itself_is_called_on_a_board_too():
+def test_run_hooks_are_called_on_a_board_too():
     hooks = [{"hook_type": "on_start", "file": "h.py", "function": "f"}]
     tools = [{"trigger": "after_chat", "file": "h.py", "function": "g"}]
     spec = WorkflowSpec.model_validate({**SPEC, "hooks": hooks, "lifecycle_tools": tools})

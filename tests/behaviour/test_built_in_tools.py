@@ -48,7 +48,7 @@ def test_context_summary_is_a_digest_of_what_the_agent_may_read():
     assert len(found["items"]["value"]) == 80
     (offered,) = model.requests[0].tools
     assert offered.name == "context_summary"
-    assert "digest" in offered.description
+    assert "summary of the variables" in offered.description
     assert offered.parameters["properties"] == {}
     told.expect_same_again()
 
@@ -78,7 +78,11 @@ def reviewed(tmp_path, **changes):
     tmp_path.mkdir()
     write_package(folder, spec, {})
     found = review_package(read_package(folder))
-    return {it.code: it for it in found if it.code.startswith(("TOOL", "CODE", "NAME003"))}
+    return {
+        finding.code: finding
+        for finding in found
+        if finding.code.startswith(("TOOL", "CODE", "NAME003"))
+    }
 
 
 def test_the_checker_knows_the_tools_that_come_with_weft(tmp_path):
@@ -139,7 +143,7 @@ def test_typed_getters_give_their_type_a_default_or_an_error(how):
     script = [call("get", how=how, name=name), call("usual", how=how)]
     script += [call("get", how=how, name=wrong), "Done."]
     told = play(declared(HELD, tools=["get", "usual"]), ScriptedModel(script), code=GETTERS)
-    got, usual = (it.value for it in told.of(ToolReturned))
+    got, usual = (event.value for event in told.of(ToolReturned))
     assert got == value
     assert (
         usual[0] == {"str": "", "int": 0, "float": 0.0, "bool": False, "list": [], "dict": {}}[how]
@@ -148,7 +152,7 @@ def test_typed_getters_give_their_type_a_default_or_an_error(how):
     assert told.of(ToolFailed)[0].error.startswith(f"{wrong} is ")
 
 
-def test_true_is_no_number_and_a_whole_number_is_a_share():
+def test_true_is_not_a_number():
     script = [call("get", how="int", name="flag"), call("get", how="float", name="number"), "Done."]
     told = play(declared(HELD, tools=["get"]), ScriptedModel(script), code=GETTERS)
     assert told.of(ToolFailed)[0].error == "flag is bool, not int"
@@ -194,22 +198,22 @@ def asked(answers, **options):
     model = FunctionModel(reply)
     told = play(declared({}, tools=["judge"]), model, code=ASKING, **options)
     told.expect_same_again()
-    return told, [it for it in model.requests if it.question]
+    return told, [request for request in model.requests if request.question]
 
 
 def test_a_tool_asks_the_model_for_text_and_for_a_model_of_its_own():
     told, requests = asked(["yes", '{"good": true, "why": "so"}'])
     seed = cache_seed("app", "W", told.run)
     assert told.of(ToolReturned)[0].value == ["yes", True, "so", seed]
-    assert [it.messages[-1]["content"] for it in requests] == ["Say yes.", "Is it good?"]
+    assert [request.messages[-1]["content"] for request in requests] == ["Say yes.", "Is it good?"]
     assert requests[0].output is None
     assert requests[1].output.schema == Verdict.model_json_schema()
     consulted = told.of(ModelConsulted)
-    assert [(it.text, it.usage, it.model) for it in consulted] == [
+    assert [(item.text, item.usage, item.model) for item in consulted] == [
         ("yes", TOOK, "m"),
         ('{"good": true, "why": "so"}', TOOK, "m"),
     ]
-    (called,) = {it.call for it in consulted}
+    (called,) = {item.call for item in consulted}
     assert called == told.of(ToolReturned)[0].id
     assert told.row.calls == 4
     assert (told.row.input_tokens, told.row.cost_usd) == (20, 1.0)
@@ -220,15 +224,15 @@ def test_a_recorded_run_answers_what_its_tools_ask():
     model = RecordedModel(told.run, told.events)
     again = play(declared({}, tools=["judge"]), model, code=ASKING)
     assert again.of(ToolReturned)[0].value == told.of(ToolReturned)[0].value
-    assert {it.answerer for it in again.of(ModelConsulted)} == {"replay"}
+    assert {event.answerer for event in again.of(ModelConsulted)} == {"replay"}
 
 
 def test_a_reply_that_does_not_fit_is_asked_for_again_and_then_given_up():
     told, requests = asked(["yes", "no idea", '```json\n{"good": false, "why": "-"}\n```'])
     assert told.of(ToolReturned)[0].value[1:3] == [False, "-"]
-    assert "Your last reply did not fit" in requests[-1].messages[-1]["content"]
+    assert "Your last reply was invalid" in requests[-1].messages[-1]["content"]
     told, requests = asked(["yes", *["no idea"] * 3])
-    assert told.of(ToolFailed)[0].error.startswith("the model gave no reply that fits Verdict")
+    assert told.of(ToolFailed)[0].error.startswith("the model gave no valid Verdict")
     assert len(requests) == 4
     told, _ = asked([ModelError("it is asleep")])
     assert told.of(ToolFailed)[0].error == "the model gave no answer: it is asleep"
@@ -246,7 +250,7 @@ def test_after_a_crash_what_the_model_replied_is_given_again_and_the_seed_is_the
 
     async def live(first):
         spec, model = declared({}, tools=["judge"]), FunctionModel(reply)
-        async with host_for(spec, model, code=ASKING, clock=Seconds(), journal=journal) as host:
+        async with host_for(spec, model, code=ASKING, clock=Seconds(), store=journal) as host:
             if first:
                 await host.start("W", scope=ADA, message="hello", run="r")
             else:
@@ -255,9 +259,8 @@ def test_after_a_crash_what_the_model_replied_is_given_again_and_the_seed_is_the
 
     with pytest.raises((StoreError, RunError)):
         asyncio.run(live(first=True))
-    recorded = [
-        it.data for it in journal._events["app", "r"] if isinstance(it.data, ModelConsulted)
-    ]
+    events = asyncio.run(journal.read(ADA, "r"))
+    recorded = [event.data for event in events if isinstance(event.data, ModelConsulted)]
     before = len(asked_for)
     journal.fatal = 0
     asyncio.run(live(first=False))

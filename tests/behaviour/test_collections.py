@@ -9,23 +9,68 @@ import sys
 import numpy as np
 import pytest
 
-from support.retrieval_play import INSECTS, by_keywords, by_words
-from weft.adapters.collections.collection import EmbeddedCollection
+from support.cases import read_cases
+from support.retrieval_play import (
+    INSECTS,
+    by_keywords,
+    by_words,
+    clear_collections,
+    collection_database,
+)
 from weft.adapters.collections.file import Place
+from weft.adapters.collections.sqlite import SqliteCollection
 from weft.adapters.system_clock import SystemClock
 from weft.app.hosts import open_outside
 from weft.errors import RetrievalError, SetupError
 from weft.retrieval import Chunking, Collection, Progress, RetrieverRegistry, open_collections
 from weft.testing import InMemoryVectorAdapter, WordEmbedder
 
+CASES = read_cases(__file__)
+
 
 class Insects(Collection):
     """Passages about insects."""
 
 
-@pytest.fixture(params=["words", "keywords"])
+@pytest.fixture(scope="module")
+def pgvector(postgres_url):
+    with collection_database(postgres_url) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def plain_postgres(postgres_url):
+    with collection_database(postgres_url, pgvector=False) as url:
+        yield url
+
+
+def address(request, store):
+    """Return the address of an empty store of collections; '' for the files of the workspace."""
+    if store == "files":
+        return ""
+    url = request.getfixturevalue(store)
+    clear_collections(url)
+    return url
+
+
+@pytest.fixture(params=["files", "pgvector", "plain_postgres"])
+def store(request):
+    return address(request, request.param)
+
+
+@pytest.fixture(
+    params=["files", "pgvector", "plain_postgres", "files keywords", "pgvector keywords"]
+)
 def opened(request, tmp_path):
-    """Open collections with embeddings, and without."""
+    """Open collections with embeddings, and without, in files and in PostgreSQL."""
+    name, _, how = request.param.partition(" ")
+    url = address(request, name)
+    return lambda: (by_keywords if how else by_words)(tmp_path, url)
+
+
+@pytest.fixture(params=["words", "keywords"])
+def in_files(request, tmp_path):
+    """Open collections in files."""
     return lambda: by_words(tmp_path) if request.param == "words" else by_keywords(tmp_path)
 
 
@@ -57,43 +102,48 @@ async def test_the_best_passage_is_first_and_says_where_it_stands(opened):
 
 async def test_top_k_and_min_relevance_limit_what_is_found(opened):
     async with opened() as collections:
-        await collections.add_texts(Insects, {f"s{it}": f"bees number{it}" for it in range(9)})
+        await collections.add_texts(
+            Insects, {f"s{number}": f"bees number{number}" for number in range(9)}
+        )
         few = await collections.search(Insects, "bees", top_k=2, min_relevance=0.1)
         many = await collections.search(Insects, "bees", top_k=20, min_relevance=0.1)
         none = await collections.search(Insects, "bees locusts", min_relevance=1)
         exact = await collections.search(Insects, "bees number3", min_relevance=0.99)
-        assert (len(few), len(many), len(none), [it.source_id for it in exact]) == (2, 9, 0, ["s3"])
+        assert (len(few), len(many), len(none), [item.source_id for item in exact]) == (
+            2,
+            9,
+            0,
+            ["s3"],
+        )
 
 
-def test_filters_are_part_of_the_search(opened):
-    async def work():
-        async with opened() as collections:
-            for year in (2024, 2025, 2026):
-                texts = {f"{year}-{it}": f"bees of {year}, part {it}" for it in range(20)}
-                labels = {"year": year, "tags": ["bees", f"y{year}"], "draft": year == 2026}
-                await collections.add_texts(Insects, texts, metadata=labels)
+async def test_filters_are_part_of_the_search(opened):
+    async with opened() as collections:
+        for year in (2024, 2025, 2026):
+            texts = {f"{year}-{number}": f"bees of {year}, part {number}" for number in range(20)}
+            labels = {"year": year, "tags": ["bees", f"y{year}"], "draft": year == 2026}
+            await collections.add_texts(Insects, texts, metadata=labels)
 
-            async def years(**filters):
-                found = await collections.search(
-                    Insects, "bees part", top_k=50, min_relevance=0, filters=filters
-                )
-                return {it.metadata["year"] for it in found}, len(found)
+        async def years(**filters):
+            found = await collections.search(
+                Insects, "bees part", top_k=50, min_relevance=0, filters=filters
+            )
+            return {item.metadata["year"] for item in found}, len(found)
 
-            return [
-                await years(year=2025),
-                await years(year=2025.0),
-                await years(year=[2024, 2026]),
-                await years(tags="y2024"),
-                await years(year=[2024, 2025], draft=False),
-                await years(year=2024, draft=True),
-                await years(year="2024"),
-                await years(year=["2024.0", "x"], draft="false"),
-                await years(draft="False"),
-                await years(source="2026-3"),
-                await years(kind="text"),
-            ]
-
-    assert play(work()) == [
+        outcome = [
+            await years(year=2025),
+            await years(year=2025.0),
+            await years(year=[2024, 2026]),
+            await years(tags="y2024"),
+            await years(year=[2024, 2025], draft=False),
+            await years(year=2024, draft=True),
+            await years(year="2024"),
+            await years(year=["2024.0", "x"], draft="false"),
+            await years(draft="False"),
+            await years(source="2026-3"),
+            await years(kind="text"),
+        ]
+    assert outcome == [
         ({2025}, 20),
         ({2025}, 20),
         ({2024, 2026}, 40),
@@ -109,27 +159,15 @@ def test_filters_are_part_of_the_search(opened):
 
 
 @pytest.mark.parametrize(
-    ("stored", "asked", "fits"),
-    [
-        ("2026", 2026, True),
-        ("true", True, True),
-        ("1.5", 1.5, True),
-        (1.5, "1.5", True),
-        (True, "true", True),
-        (None, "null", False),
-        ("NaN", "NaN", True),
-        (1, True, False),
-    ],
+    ("stored", "asked", "fits"), CASES["test_a_text_that_spells_a_value_is_the_same_in_filters"]
 )
-def test_a_text_that_spells_a_value_is_the_same_in_filters(opened, stored, asked, fits):
-    async def work():
-        async with opened() as collections:
-            await collections.add_texts(Insects, INSECTS, metadata={"label": stored})
-            return await collections.search(
-                Insects, "bees", min_relevance=0, filters={"label": asked}
-            )
-
-    assert bool(play(work())) is fits
+async def test_a_text_that_spells_a_value_is_the_same_in_filters(opened, stored, asked, fits):
+    async with opened() as collections:
+        await collections.add_texts(Insects, INSECTS, metadata={"label": stored})
+        outcome = await collections.search(
+            Insects, "bees", min_relevance=0, filters={"label": asked}
+        )
+    assert bool(outcome) is fits
 
 
 def test_a_filter_that_cannot_be(opened):
@@ -142,7 +180,7 @@ def test_a_filter_that_cannot_be(opened):
         play(work({"yaer": 2026}))
     assert raised.value.hint == "available: kind, source, year"
     for wrong in ({"a": 1}, [[1]], [0] * 501):
-        with pytest.raises(RetrievalError, match="no value that can be compared"):
+        with pytest.raises(RetrievalError, match="invalid value for the filter"):
             play(work({"year": wrong}))
 
 
@@ -150,7 +188,7 @@ def test_a_filter_that_cannot_be(opened):
     ("asked", "said"),
     [
         ({"query": " "}, "the query is empty"),
-        ({"query": "b\ud800"}, "the query has characters that are none"),
+        ({"query": "b\ud800"}, "the query is not valid Unicode text"),
         ({"top_k": 0}, "top_k is 0"),
         ({"min_relevance": 1.5}, "min_relevance is 1.5"),
     ],
@@ -168,13 +206,13 @@ def test_a_search_that_cannot_be(opened, asked, said):
 def test_an_unknown_collection_is_named_with_those_there_are(opened):
     async def work(name, known=()):
         async with opened() as collections:
-            for it in known:
-                await collections.add_texts(it, INSECTS)
+            for item in known:
+                await collections.add_texts(item, INSECTS)
             await collections.search(name, "bees")
 
     with pytest.raises(RetrievalError, match='no collection "Insects"') as raised:
         play(work(Insects))
-    assert raised.value.hint == "make it: weft collection add Insects FILE..."
+    assert raised.value.hint == "create it: weft collection add Insects FILE..."
     with pytest.raises(RetrievalError) as raised:
         play(work("Insect", ["Insects"]))
     assert raised.value.hint == "did you mean Insects?"
@@ -193,8 +231,8 @@ async def test_tenants_find_only_their_own(opened):
         await collections.add_texts("Other", {"other": "bees of shop"}, app="shop")
         found = [
             [
-                it.source_id
-                for it in await collections.search(Insects, "bees", app=app, min_relevance=0)
+                item.source_id
+                for item in await collections.search(Insects, "bees", app=app, min_relevance=0)
             ]
             for app in ("shop", "Shop")
         ]
@@ -233,7 +271,7 @@ async def test_only_what_has_changed_is_read_again(tmp_path, opened):
         found = await collections.search(Insects, "dance", min_relevance=0, filters={"a": 1})
         sources = await collections.sources(Insects)
         done, found = [first, again, third, small, other], found[0].content
-    assert [counts(it) for it in done] == [
+    assert [counts(item) for item in done] == [
         (2, 0, 0, 0),
         (0, 0, 2, 0),
         (1, 1, 0, 1),
@@ -247,8 +285,8 @@ async def test_only_what_has_changed_is_read_again(tmp_path, opened):
 
 async def test_only_files_that_are_gone_from_the_folder_are_removed(tmp_path, opened):
     folder, elsewhere = tmp_path / "work", tmp_path / "elsewhere"
-    for it in (folder / "a", folder / "b", elsewhere):
-        it.mkdir(parents=True)
+    for item in (folder / "a", folder / "b", elsewhere):
+        item.mkdir(parents=True)
     for file in (folder / "a" / "one.txt", folder / "b" / "two.log", elsewhere / "three.txt"):
         file.write_text(f"bees {file.name}")
     async with open_collections(folder, environment={"WEFT_EMBEDDINGS": "none"}) as collections:
@@ -282,7 +320,7 @@ async def test_files_that_cannot_be_read_are_named_and_others_are_put(
     names = ("good.unknown", "bad.txt", "empty.txt")
     (tmp_path / "long.txt").write_text("x" * 12)
     async with opened() as collections:
-        done = await collections.add(Insects, [tmp_path / it for it in (*names, "long.txt")])
+        done = await collections.add(Insects, [tmp_path / item for item in (*names, "long.txt")])
         stats = await collections.stats(Insects)
     assert done.failed == [
         ("bad.txt", "it is not text in UTF-8; convert it: iconv -f LATIN1 -t UTF-8 FILE"),
@@ -291,7 +329,7 @@ async def test_files_that_cannot_be_read_are_named_and_others_are_put(
     assert (stats.sources, stats.passages) == (2, 1)
 
 
-def test_what_cannot_be_added(tmp_path, opened):
+def test_additions_that_are_refused(tmp_path, opened):
     (tmp_path / "empty").mkdir()
 
     async def work(paths, **options):
@@ -300,39 +338,39 @@ def test_what_cannot_be_added(tmp_path, opened):
 
     with pytest.raises(RetrievalError, match="there is no file"):
         play(work([tmp_path / "nowhere"]))
-    with pytest.raises(RetrievalError, match="there is no file that can be read"):
+    with pytest.raises(RetrievalError, match="no readable file found"):
         play(work([tmp_path / "empty"]))
     for key in ("kind", "two words", ""):
-        with pytest.raises(RetrievalError, match="cannot be a key of metadata"):
+        with pytest.raises(RetrievalError, match="invalid metadata key"):
             play(work([tmp_path], metadata={key: 1}))
     with pytest.raises(RetrievalError, match="no collection"):
         play(work([]))
     assert not list(tmp_path.glob(".weft/collections/*/*.db"))
 
 
-async def test_names_and_texts_that_are_no_unicode(tmp_path, opened):
+async def test_invalid_unicode_names_and_texts(tmp_path, opened):
     (tmp_path / os.fsdecode(b"bees-\xff.txt")).write_text("Bees dance.")
     async with opened() as collections:
         await collections.add(Insects, [tmp_path])
         for wrong in ({"a": "b\ud800"}, {"b\ud800": "a"}):
-            with pytest.raises(RetrievalError, match="characters that are none"):
+            with pytest.raises(RetrievalError, match="not valid Unicode text"):
                 await collections.add_texts(Insects, wrong)
         assert (await collections.sources(Insects)) == ["bees-\ufffd.txt"]
 
 
-async def test_progress_is_told(tmp_path, opened):
-    for it in range(3):
-        (tmp_path / f"{it}.txt").write_text("Bees dance. " * 40)
+async def test_progress_is_reported(tmp_path, opened):
+    for number in range(3):
+        (tmp_path / f"{number}.txt").write_text("Bees dance. " * 40)
     told: list[Progress] = []
     async with opened() as collections:
         await collections.add(Insects, [tmp_path], on_progress=told.append)
     assert told[-1].files == told[-1].of_files == 3
     assert told[-1].share == 1
-    assert [it.share for it in told] == sorted(it.share for it in told)
-    assert len({it.share for it in told}) > 1
+    assert [item.share for item in told] == sorted(item.share for item in told)
+    assert len({item.share for item in told}) > 1
 
 
-async def test_a_folder_that_cannot_be_read_is_no_empty_folder(tmp_path, opened, monkeypatch):
+async def test_unreadable_folder_does_not_count_as_empty(tmp_path, opened, monkeypatch):
     folder = tmp_path / "docs"
     for name in ("open", "locked", ".hidden"):
         (folder / name).mkdir(parents=True)
@@ -371,7 +409,7 @@ async def test_sources_and_collections_are_removed(tmp_path, opened):
         assert raised.value.hint == "did you mean ants?"
         await collections.remove(Insects)
         assert collections.adapter("local", "Insects") is None
-        assert "bees" not in ([it.source_id for it in found])
+        assert "bees" not in ([item.source_id for item in found])
     assert list((tmp_path / ".weft" / "collections").glob("*/*")) == []
 
 
@@ -388,16 +426,16 @@ async def test_an_adapter_is_found_and_follows_what_others_do(tmp_path, opened):
             await adapter.search("bees")
         await theirs.add_texts(Insects, {"new": "bees again"})
         anew = await adapter.search("bees", min_relevance=0.1)
-        assert ([[it.source_id for it in found] for found in (before, after, anew)]) == [
+        assert ([[item.source_id for item in found] for found in (before, after, anew)]) == [
             ["bees"],
             ["more", "bees"],
             ["new"],
         ]
 
 
-async def test_a_name_is_found_though_its_vector_is_not_near(tmp_path):
-    texts = {f"s{it}": f"about {it} bees and their flowers" for it in range(60)}
-    async with by_words(tmp_path, dimensions=8) as collections:
+async def test_a_name_is_found_though_its_vector_is_not_near(tmp_path, store):
+    texts = {f"s{number}": f"about {number} bees and their flowers" for number in range(60)}
+    async with by_words(tmp_path, store, dimensions=8) as collections:
         await collections.add_texts(Insects, {**texts, "form": "receipts go with form T-17"})
         assert (await collections.search(Insects, "which form is T-17", min_relevance=0))[
             0
@@ -409,29 +447,33 @@ async def test_words_that_are_everywhere_and_words_that_are_forgotten(tmp_path, 
     monkeypatch.setattr("weft.adapters.collections.vectors._MOST_PLACES", 0.1)
     monkeypatch.setattr("weft.adapters.collections.vectors._MOST_FILTERS", 1)
     async with by_words(tmp_path) as collections:
-        texts = {f"s{it}": f"bees w{it} v{it // 2}" for it in range(30)}
+        texts = {f"s{number}": f"bees w{number} v{number // 2}" for number in range(30)}
         await collections.add_texts(Insects, texts)
         found = [
-            (await collections.search(Insects, f"bees w{it} v{it // 2}", min_relevance=0.9))[0]
-            for it in range(30)
+            (
+                await collections.search(
+                    Insects, f"bees w{number} v{number // 2}", min_relevance=0.9
+                )
+            )[0]
+            for number in range(30)
         ]
         for source in ("s1", "s2", "s1"):
             [one] = await collections.search(
                 Insects, "bees", min_relevance=0, filters={"source": source}
             )
             assert one.source_id == source
-        assert ([it.source_id for it in found]) == [f"s{it}" for it in range(30)]
+        assert ([item.source_id for item in found]) == [f"s{number}" for number in range(30)]
 
 
-def test_another_model_needs_new_vectors(tmp_path):
+def test_another_model_needs_new_vectors(tmp_path, store):
     async def added():
-        async with by_keywords(tmp_path) as collections:
+        async with by_keywords(tmp_path, store) as collections:
             await collections.add_texts(Insects, INSECTS)
             assert not await collections.compares_meanings(Insects)
             assert (await collections.stats(Insects)).embedder is None
 
     async def embedded_first():
-        async with by_words(tmp_path) as collections:
+        async with by_words(tmp_path, store) as collections:
             # Nothing was embedded so far: keywords alone, although there is a model now.
             assert not await collections.compares_meanings(Insects)
             assert (await collections.search(Insects, "bees"))[0].score == 1
@@ -440,7 +482,7 @@ def test_another_model_needs_new_vectors(tmp_path):
             assert (await collections.add(Insects)).embedded == 0
 
     async def embedded_anew():
-        async with by_words(tmp_path, name="others", dimensions=32) as collections:
+        async with by_words(tmp_path, store, name="others", dimensions=32) as collections:
             with pytest.raises(RetrievalError, match="embedded with words") as raised:
                 await collections.search(Insects, "bees")
             assert "weft collection add Insects" in str(raised.value.hint)
@@ -454,19 +496,19 @@ def test_another_model_needs_new_vectors(tmp_path):
     assert play(embedded_anew()) == ("bees", "others", 3)
 
     async def without():
-        async with by_keywords(tmp_path) as collections:
+        async with by_keywords(tmp_path, store) as collections:
             return await collections.search(Insects, "bees")
 
     assert play(without())[0].score == 1
 
 
-async def test_while_something_is_not_embedded_search_is_by_keywords(tmp_path):
-    async with by_words(tmp_path) as collections:
+async def test_while_something_is_not_embedded_search_is_by_keywords(tmp_path, store):
+    async with by_words(tmp_path, store) as collections:
         await collections.add_texts(Insects, INSECTS)
         assert await collections.compares_meanings(Insects)
-    async with by_keywords(tmp_path) as collections:
+    async with by_keywords(tmp_path, store) as collections:
         await collections.add_texts(Insects, {"wasps": "Wasps sting."})
-    async with by_words(tmp_path) as collections:
+    async with by_words(tmp_path, store) as collections:
         assert not await collections.compares_meanings(Insects)
         [found] = await collections.search(Insects, "wasps")
         assert (found.source_id, found.score) == ("wasps", 1)
@@ -474,10 +516,10 @@ async def test_while_something_is_not_embedded_search_is_by_keywords(tmp_path):
         assert await collections.compares_meanings(Insects)
 
 
-async def test_another_model_of_the_same_name_is_refused(tmp_path):
-    async with by_words(tmp_path) as collections:
+async def test_another_model_of_the_same_name_is_refused(tmp_path, store):
+    async with by_words(tmp_path, store) as collections:
         await collections.add_texts(Insects, INSECTS)
-    async with by_words(tmp_path, dimensions=32) as collections:
+    async with by_words(tmp_path, store, dimensions=32) as collections:
         for again in (
             collections.search(Insects, "bees"),
             collections.add_texts(Insects, {"wasps": "Wasps sting."}),
@@ -497,13 +539,15 @@ class Failing(WordEmbedder):
         return await super().embed(texts)
 
 
-async def test_what_was_there_stays_when_the_embedder_is_down(tmp_path):
-    async with open_collections(tmp_path, environment={}, embedder=Failing()) as collections:
+async def test_collection_stays_when_the_embedder_is_down(tmp_path, store):
+    async with open_collections(
+        tmp_path, environment={"WEFT_STORE": store}, embedder=Failing()
+    ) as collections:
         await collections.add_texts(Insects, INSECTS)
-        more = {f"s{it}": f"wasps {it}" for it in range(200)}
+        more = {f"s{number}": f"wasps {number}" for number in range(200)}
         with pytest.raises(RetrievalError, match="down"):
             await collections.add_texts(Insects, {**more, "bees": "no bees"})
-    async with by_words(tmp_path) as collections:
+    async with by_words(tmp_path, store) as collections:
         half = await collections.sources(Insects)
         [best, *_] = await collections.search(Insects, "bees flowers", min_relevance=0.1)
         assert best.source_id == "bees"
@@ -547,7 +591,7 @@ def with_a_rest(file):
 @pytest.mark.parametrize(
     "damage",
     [cut, emptied, changed, of_another, with_a_rest, os.unlink],
-    ids=lambda it: it.__name__,
+    ids=lambda item: item.__name__,
 )
 def test_a_damaged_file_of_vectors_is_made_anew(tmp_path, damage):
     async def search():
@@ -555,7 +599,7 @@ def test_a_damaged_file_of_vectors_is_made_anew(tmp_path, damage):
             await collections.add_texts(Insects, {"wasps": "Wasps sting."})
             found = await collections.search(Insects, "bees flowers", min_relevance=0.2)
             last = await collections.search(Insects, "wasps sting", min_relevance=0.9)
-            return [it.source_id for it in (*found[:1], *last)]
+            return [item.source_id for item in (*found[:1], *last)]
 
     async def fill():
         async with by_words(tmp_path) as collections:
@@ -570,25 +614,27 @@ def test_a_damaged_file_of_vectors_is_made_anew(tmp_path, damage):
 
 async def test_vectors_of_passages_that_are_gone_are_left_out_and_then_dropped(tmp_path):
     async with by_words(tmp_path) as collections:
-        texts = {f"s{it}": f"bees {it}" for it in range(40)}
+        texts = {f"s{number}": f"bees {number}" for number in range(40)}
         await collections.add_texts(Insects, texts)
         sizes = []
         for gone in range(12):
             found = await collections.search(Insects, "bees", top_k=50, min_relevance=0)
-            assert {it.source_id for it in found} == {f"s{it}" for it in range(gone, 40)}
+            assert {item.source_id for item in found} == {
+                f"s{number}" for number in range(gone, 40)
+            }
             sizes.append(only(tmp_path, ".vectors").stat().st_size)
             await collections.remove(Insects, [f"s{gone}"])
     assert len(set(sizes)) == 2
     assert sizes[-1] < sizes[0]
 
 
-def test_a_database_that_cannot_be_read_is_said_to_be_so(tmp_path, opened):
+def test_unreadable_database_is_reported(tmp_path, in_files):
     async def work():
-        async with opened() as collections:
+        async with in_files() as collections:
             await collections.search(Insects, "bees")
 
     async def fill():
-        async with opened() as collections:
+        async with in_files() as collections:
             await collections.add_texts(Insects, INSECTS)
 
     play(fill())
@@ -615,12 +661,12 @@ def test_a_database_that_cannot_be_read_is_said_to_be_so(tmp_path, opened):
         play(work())
 
 
-def test_a_folder_that_cannot_be_written(tmp_path, opened):
+def test_a_folder_that_cannot_be_written(tmp_path, in_files):
     (tmp_path / ".weft").mkdir()
     (tmp_path / ".weft" / "collections").write_text("a file")
 
     async def work():
-        async with opened() as collections:
+        async with in_files() as collections:
             await collections.add_texts(Insects, INSECTS)
 
     with pytest.raises(RetrievalError, match="collection Insects: ") as raised:
@@ -628,9 +674,9 @@ def test_a_folder_that_cannot_be_written(tmp_path, opened):
     assert raised.value.hint == "check its folder and the disk"
 
 
-async def test_a_collection_that_another_process_writes_to(tmp_path, opened, monkeypatch):
-    monkeypatch.setattr("weft.adapters.collections.file._BUSY_SECONDS", 0.05)
-    async with opened() as collections:
+async def test_a_collection_that_another_process_writes_to(tmp_path, in_files, monkeypatch):
+    monkeypatch.setattr("weft.adapters.collections.file.BUSY_SECONDS", 0.05)
+    async with in_files() as collections:
         await collections.add_texts(Insects, INSECTS)
         with sqlite3.connect(only(tmp_path, ".db"), isolation_level=None) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -650,7 +696,7 @@ class Given:
         self.vectors = vectors
 
     async def embed(self, texts):
-        return self.vectors[[int(it.rpartition(" ")[2]) for it in texts]]
+        return self.vectors[[int(text.rpartition(" ")[2]) for text in texts]]
 
     async def close(self):
         pass
@@ -663,7 +709,7 @@ def test_an_index_finds_almost_all_of_the_nearest_and_is_extended(tmp_path):
     place = Place(tmp_path, "local", "Many")
 
     def collection():
-        return EmbeddedCollection(place, Given(vectors), index_from=100)
+        return SqliteCollection(place, Given(vectors), index_from=100)
 
     def nearest(number, rows):
         return set(np.argsort(-(vectors[rows] @ vectors[number]))[:5].tolist())
@@ -673,8 +719,8 @@ def test_an_index_finds_almost_all_of_the_nearest_and_is_extended(tmp_path):
         from weft.adapters.collections.texts import Passage
 
         sources = [
-            Source(f"s{it}", "", {"group": group}, [Passage(f"¶ {it}", {})])
-            for it in range(start, end)
+            Source(f"s{number}", "", {"group": group}, [Passage(f"¶ {number}", {})])
+            for number in range(start, end)
         ]
         await collections.put(sources)
 
@@ -682,7 +728,7 @@ def test_an_index_finds_almost_all_of_the_nearest_and_is_extended(tmp_path):
         found = 0
         for number in range(60):
             hits = await many.search(f"? {number}", min_relevance=0, **options)
-            found += len({int(it.content[2:]) for it in hits} & nearest(number, rows))
+            found += len({int(hit.content[2:]) for hit in hits} & nearest(number, rows))
         return found / 300
 
     async def work():
@@ -702,9 +748,9 @@ def test_an_index_finds_almost_all_of_the_nearest_and_is_extended(tmp_path):
         await many.close()
         again = collection()
         found.append(await recall(again, np.arange(600)))
-        await again.remove([f"s{it}" for it in range(0, 590, 5)])
+        await again.remove([f"s{number}" for number in range(0, 590, 5)])
         hits = await again.search("? 0", min_relevance=0, top_k=20)
-        assert not {int(it.content[2:]) for it in hits} & set(range(0, 590, 5))
+        assert not {int(hit.content[2:]) for hit in hits} & set(range(0, 590, 5))
         assert len(hits) == 20
         await again.close()
         place.index.write_bytes(place.index.read_bytes()[:-7])
@@ -741,7 +787,7 @@ def test_adapters_are_swapped_without_touching_who_uses_them(tmp_path):
             found.append(registry.adapter("shop", "Insects"))
             found.append(registry.adapter("local", "Insects"))
             assert registry.adapter("local", "Others") is None
-            return [[it.content for it in await one.search("bees")] for one in found]
+            return [[message.content for message in await one.search("bees")] for one in found]
 
     assert RetrieverRegistry().adapter("local", "Insects") is None
     both = ["Bees dance.", "Ants smell."]
@@ -759,7 +805,7 @@ def test_an_adapter_for_tests_knows_scores_filters_and_what_it_was_asked():
 
     async def work():
         return [
-            [it.content for it in await library.search("q", **asked)]
+            [message.content for message in await library.search("q", **asked)]
             for asked in (
                 {},
                 {"top_k": 1},
@@ -779,7 +825,7 @@ def test_an_adapter_for_tests_knows_scores_filters_and_what_it_was_asked():
     assert library.searches[3].filters == {"year": 2026}
     with pytest.raises(RetrievalError, match='no passage of the adapter has the key "other"'):
         play(library.search("q", filters={"other": 1}))
-    with pytest.raises(RetrievalError, match="no value that can be compared"):
+    with pytest.raises(RetrievalError, match="invalid value for the filter"):
         play(library.search("q", filters={"year": {"from": 2025}}))
 
 
@@ -796,13 +842,16 @@ def test_an_adapter_of_a_tenant_that_counts_as_false_is_that_of_the_tenant():
     assert registry.adapter("local", "Insects") is others
 
 
-async def test_hosts_of_a_workspace_search_its_collections(tmp_path):
+async def test_hosts_of_a_workspace_search_its_collections(tmp_path, store):
     library = InMemoryVectorAdapter[Insects]()
     library.seed(("Given.", 1.0))
-    async with by_keywords(tmp_path) as collections:
+    async with by_keywords(tmp_path, store) as collections:
         await collections.add_texts(Insects, INSECTS, app="shop")
     outside = open_outside(
-        tmp_path, {"WEFT_EMBEDDINGS": "none"}, SystemClock(), {"Library": library}
+        tmp_path,
+        {"WEFT_EMBEDDINGS": "none", "WEFT_STORE": store},
+        SystemClock(),
+        {"Library": library},
     )
     assert outside.retrievers is not None
     kept = outside.retrievers.adapter("shop", "Insects")
@@ -810,12 +859,12 @@ async def test_hosts_of_a_workspace_search_its_collections(tmp_path):
     assert outside.retrievers.adapter("local", "Insects") is None
     assert kept is not None
     assert given is not None
-    found = [(await it.search("bees"))[0].content for it in (kept, given)]
+    found = [(await item.search("bees"))[0].content for item in (kept, given)]
     await outside.close()
     assert found == [INSECTS["bees"], "Given."]
 
 
-def test_a_wrong_setting_is_told_to_who_searches(tmp_path):
+def test_invalid_embeddings_setting_is_reported_by_a_search(tmp_path):
     async def work():
         async with by_keywords(tmp_path) as collections:
             await collections.add_texts(Insects, INSECTS)

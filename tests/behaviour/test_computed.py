@@ -80,7 +80,7 @@ def test_a_chain_is_worked_out_before_the_first_turn():
     assert told.values("large") == [False, True], "before and after its input is known"
     assert told.values("twice") == [18]
     assert set(told.writers("total") + told.writers("large")) == {"computed"}
-    assert [it.variable for it in told.of(ToolCalled)] == ["total", "twice"]
+    assert [event.variable for event in told.of(ToolCalled)] == ["total", "twice"]
 
 
 def said(words, value):
@@ -160,11 +160,11 @@ def test_a_rule_before_the_reply_sees_what_was_computed_in_the_middle_of_a_turn(
     assert told.row.outcome == "completed"
 
 
-def test_what_does_not_change_is_no_event_and_a_function_is_called_only_when_an_input_does():
+def test_functions_are_called_only_when_an_input_changes():
     told = run(sums(), [call("put", name="a", value=2), call("put", name="b", value=1), "Done."])
     assert told.values("total") == [3, 4, 3]
     told = run(sums(), [call("put", name="a", value=1), "Done."])
-    assert [it.variable for it in told.of(ToolCalled) if it.hook] == ["total"]
+    assert [event.variable for event in told.of(ToolCalled) if event.hook] == ["total"]
 
 
 def test_a_function_cannot_change_its_inputs():
@@ -180,7 +180,7 @@ def test_a_function_cannot_change_its_inputs():
     ("computation", "inputs", "reason"),
     [
         ("tools.desk:breaks", ["a"], "failed: tools.desk:breaks failed: ValueError at tools/"),
-        ("tools.desk:hangs", ["a"], "took longer than 0.1 seconds and was given up"),
+        ("tools.desk:hangs", ["a"], "took longer than 0.1 seconds and was abandoned"),
         ("tools.desk:words", ["total"], 'broken: expected int, got "many"'),
     ],
 )
@@ -257,7 +257,7 @@ def test_persist_to_keeps_a_value_in_the_document_of_an_entity(tmp_path, strateg
     kept = {"note": "kept", "total": 11, "large": True}
     assert told.state.variables["order"] == kept
     assert asyncio.run(documents_in(tmp_path / "d.db", "Orders")) == [{"user_id": "ada", **kept}]
-    assert told.of(DocumentWritten)[-1].fault == ""
+    assert told.of(DocumentWritten)[-1].error == ""
 
 
 AT_THE_END = {
@@ -271,9 +271,7 @@ AT_THE_END = {
     ("value", "outcome", "reason"),
     [(7, "completed", ""), (-1, "failed", "-1 is no good")],
 )
-def test_what_is_set_after_the_chat_is_computed_before_the_run_is_over(
-    tmp_path, value, outcome, reason
-):
+def test_values_set_after_the_chat_are_computed_before_the_end(tmp_path, value, outcome, reason):
     code = {
         **CODE,
         "hooks/late.py": b"def late(context_variables): context_variables.set('a', %d)" % value,
@@ -326,7 +324,9 @@ def test_persist_to_refuses_what_does_not_fit_the_schema(tmp_path):
         **ORDERS,
     }
     told = run(variables, ["Done."], documents=tmp_path / "d.db", having={})
-    assert [(it.name, it.writer) for it in told.of(VariableRefused)] == [("order", "computed")]
+    assert [(event.name, event.writer) for event in told.of(VariableRefused)] == [
+        ("order", "computed")
+    ]
     assert told.state.variables["order"] is None
 
 
@@ -349,8 +349,8 @@ def test_a_fork_calls_the_functions_that_were_due():
 
 def test_members_of_a_group_compute_for_themselves_and_again_when_they_have_joined():
     tools = [
-        {"tool_type": "Agent_Tool", "agent": it, "file": "desk.py", "function": "put"}
-        for it in ("A", "B")
+        {"tool_type": "Agent_Tool", "agent": name, "file": "desk.py", "function": "put"}
+        for name in ("A", "B")
     ]
     told = run(
         sums(),
@@ -373,5 +373,5 @@ def test_members_of_a_group_compute_for_themselves_and_again_when_they_have_join
     assert sorted(told.values("total")) == [3, 7, 7, 11]
     assert told.state.variables == {"a": 5, "b": 6, "total": 11, "large": True}
     assert not told.of(VariableRefused)
-    last = [it for it in told.events if isinstance(it.data, VariableSet)][-1]
+    last = [event for event in told.events if isinstance(event.data, VariableSet)][-1]
     assert (last.data.name, last.data.value) in (("total", 11), ("large", True))

@@ -55,23 +55,23 @@ def script() -> ScriptedModel:
 
 
 def lines(caplog) -> list[str]:
-    return [it.getMessage() for it in caplog.records if it.name == "weft.context"]
+    return [record.getMessage() for record in caplog.records if record.name == "weft.context"]
 
 
-def test_each_change_is_told_with_before_after_and_writer(caplog):
+def test_each_change_is_logged_with_both_values_and_the_writer(caplog):
     with caplog.at_level(logging.DEBUG, logger="weft.context"):
         played = play(spec(), script(), code=TOOLS, values={"plan": "tin"})
     told = lines(caplog)
     assert told[0] == f'plan: null -> "tin" (start; run {played.run}, event 1)'
-    (gold,) = (it for it in told if '"gold"' in it)
+    (gold,) = (item for item in told if '"gold"' in item)
     assert gold.startswith('plan: "tin" -> "gold" (tool:put; run ')
     assert gold.endswith(", turn 1)")
-    (long,) = (it for it in told if it.startswith("note: "))
+    (long,) = (text for text in told if text.startswith("note: "))
     assert len(long) < 400
     assert "hush" not in "\n".join(told)
 
 
-def test_the_value_of_a_secret_variable_is_never_told(caplog):
+def test_value_of_a_secret_variable_is_never_shown(caplog):
     state = State("r1", variables={"hidden": "s3cret"})
     event = Event(4, 0, "engine", 3, 1, VariableSet("hidden", "m0re", "tool:put"))
     with caplog.at_level(logging.DEBUG, logger="weft.context"):
@@ -81,7 +81,7 @@ def test_the_value_of_a_secret_variable_is_never_told(caplog):
     ]
 
 
-def test_what_counts_of_a_group_is_told_when_it_joins(caplog):
+def test_values_of_a_group_are_logged_when_it_joins(caplog):
     by = {"Ann": [call("count", by=7), "a"], "Ben": [call("count", by=2), "b"]}
     model = ScriptedModel({"Lead": ["go"], "Cas": ["same"], "Editor": ["over"], **by})
 
@@ -92,7 +92,7 @@ def test_what_counts_of_a_group_is_told_when_it_joins(caplog):
 
     with caplog.at_level(logging.DEBUG, logger="weft.context"):
         asyncio.run(asyncio.wait_for(scenario(), 30))
-    told = [it.partition(";")[0] for it in lines(caplog)]
+    told = [line.partition(";")[0] for line in lines(caplog)]
     assert sorted(told) == [
         "total: 0 -> 2 (tool:count",
         "total: 0 -> 7 (group Team",

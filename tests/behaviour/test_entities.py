@@ -63,7 +63,7 @@ def entity(**source):
 
 
 def moving(*states, end="Done."):
-    return ScriptedModel([*(call("move", to=it) for it in states), end])
+    return ScriptedModel([*(call("move", to=state) for state in states), end])
 
 
 def play_order(tmp_path, model, *, source=None, having=ORDER, tools=("move", "put"), **options):
@@ -80,12 +80,12 @@ def play_order(tmp_path, model, *, source=None, having=ORDER, tools=("move", "pu
 
 def test_an_entity_is_read_changed_by_a_tool_and_written(tmp_path):
     told, documents = play_order(tmp_path, moving("paid"))
-    read = {key: it for key, it in ORDER.items() if key != "user_id"}
+    read = {key: value for key, value in ORDER.items() if key != "user_id"}
     assert told.of(VariableSet) == [
         VariableSet("order", read, "source:entity"),
         VariableSet("order", {**read, "status": "paid"}, "tool:move"),
     ], "what it is found by is no field of it"
-    written = next(it for it in told.events if it.data == told.of(VariableSet)[1])
+    written = next(event for event in told.events if event.data == told.of(VariableSet)[1])
     assert told.of(DocumentWritten) == [DocumentWritten("order", written.seq)]
     assert documents == [{**ORDER, "status": "paid"}], "and what was only read is not written"
     assert len(told.notes["written"]) == 1
@@ -133,7 +133,7 @@ def test_the_one_document_of_a_tenant_is_written(tmp_path, tenant):
         (None, "order is a document and cannot be set to nothing"),
     ],
 )
-def test_what_does_not_fit_the_schema_is_told_to_the_tool_and_not_written(tmp_path, value, told):
+def test_value_outside_the_schema_is_refused_to_the_tool(tmp_path, value, told):
     run, documents = play_order(tmp_path, ScriptedModel([call("put", value=value), "Done."]))
     assert run.of(ToolFailed)[0].error == told
     assert run.row.outcome == "completed"
@@ -144,13 +144,13 @@ def test_a_document_that_does_not_fit_its_schema_is_not_taken(tmp_path):
     told, documents = play_order(tmp_path, ScriptedModel(["Done."]), having={**ORDER, "total": "?"})
     assert told.row.outcome == "failed"
     assert told.row.reason == (
-        'order could not be read: it is of the wrong shape: order.total: expected int, got "?"'
+        'order could not be read: it has the wrong shape: order.total: expected int, got "?"'
     )
     assert documents == [{**ORDER, "total": "?"}]
 
 
 def kinds(told, *wanted):
-    return [type(it.data).__name__ for it in told.events if isinstance(it.data, wanted)]
+    return [type(event.data).__name__ for event in told.events if isinstance(event.data, wanted)]
 
 
 TO_B = [
@@ -223,16 +223,16 @@ def test_two_quick_changes_are_written_in_their_order(tmp_path):
         store.before = wait
 
     told, documents = play_order(tmp_path, moving("paid", "sent"), store=slow_at_first)
-    assert [it["status"] for _, it in told.notes["written"]][-1] == "sent"
+    assert [entry["status"] for _, entry in told.notes["written"]][-1] == "sent"
     assert documents[0]["status"] == "sent"
     assert told.row.outcome == "completed"
 
 
 TROUBLES = {
     "down": "the disk is full",
-    "slow": "the store of documents gave no answer in time",
+    "slow": "the document store did not answer in time",
     "odd": "it failed unexpectedly, with ZeroDivisionError",
-    "exits": "it failed unexpectedly, with UserCodeStopped",
+    "exits": "it failed unexpectedly, with SystemExit",
 }
 
 
@@ -261,14 +261,48 @@ def test_a_store_in_trouble_makes_the_run_fail_with_the_reason(
     assert told.row.outcome == "failed"
     reason = f"the document of order could not be written: {TROUBLES[trouble]}"
     assert told.row.reason.count(reason) == 1
-    assert {it.fault for it in told.of(DocumentWritten)} == {TROUBLES[trouble]}
+    assert {event.error for event in told.of(DocumentWritten)} == {TROUBLES[trouble]}
     assert documents == [ORDER]
     monkeypatch.setattr(sources, "PATIENCE", 10.0)  # A busy machine may need more than above.
     again, documents = play_order(tmp_path, moving("paid"), having=None, source=source)
     assert (again.row.outcome, documents[0]["status"]) == ("completed", "paid")
 
 
-def test_what_comes_after_the_chat_is_waited_for_while_documents_are_written(tmp_path):
+@pytest.mark.parametrize("strategy", ["immediate", "on_workflow_end"])
+def test_on_error_warn_records_the_error_and_the_run_continues(tmp_path, strategy):
+    stores = []
+
+    async def recover(_request):
+        lines = [call("move", to="paid"), call("move", to="sent"), "Done."]
+        recover.calls += 1
+        await asyncio.sleep(0.05)
+        stores[0].down = "the disk is full" if recover.calls == 1 else ""
+        return lines[recover.calls - 1]
+
+    recover.calls = 0
+    source = {"on_error": "warn", "write_strategy": strategy}
+    told, documents = play_order(
+        tmp_path, FunctionModel(recover), source=source, store=stores.append
+    )
+    errors = [event.error for event in told.of(DocumentWritten)]
+    assert errors == (["the disk is full", ""] if strategy == "immediate" else [""])
+    assert told.row.outcome == "completed"
+    assert documents[0]["status"] == "sent", "a later value is written again"
+
+
+def test_on_error_warn_ends_the_run_without_its_document(tmp_path):
+    def fails(store):
+        async def fail(what):
+            store.down = "the disk is full" if what == "put" else ""
+
+        store.before = fail
+
+    told, documents = play_order(tmp_path, moving("paid"), source={"on_error": "warn"}, store=fails)
+    assert [event.error for event in told.of(DocumentWritten)] == ["the disk is full"]
+    assert (told.row.outcome, documents) == ("completed", [ORDER])
+
+
+def test_run_waits_for_hooks_after_the_chat_and_documents(tmp_path):
     """An entity that is written at once may still be when the run comes to its end."""
     hooks = [{"hook_type": "after_chat", "file": "tools/desk.py", "function": "after"}]
     code = {"hooks/desk.py": TOOLS["tools/desk.py"], **TOOLS}
@@ -297,8 +331,8 @@ def test_what_comes_after_the_chat_is_waited_for_while_documents_are_written(tmp
 def test_members_of_a_group_write_what_counts_when_they_have_joined(tmp_path):
     group = {"name": "P", "members": ["A", "B"], "next": "terminate"}
     tools = [
-        {"tool_type": "Agent_Tool", "agent": it, "file": "desk.py", "function": "move"}
-        for it in ("A", "B")
+        {"tool_type": "Agent_Tool", "agent": name, "file": "desk.py", "function": "move"}
+        for name in ("A", "B")
     ]
     model = ScriptedModel(
         {"L": "Go.", "A": [call("move", to="paid"), "."], "B": [call("move", to="sent"), "."]}
@@ -351,7 +385,7 @@ def test_a_document_is_written_though_the_process_dies_at_any_write(tmp_path, st
         path = tmp_path / f"{fatal}.db"
 
         def said(request):
-            calls = sum(it["role"] == "tool" for it in request.messages)
+            calls = sum(message["role"] == "tool" for message in request.messages)
             return (call("move", to="paid"), call("move", to="sent"), "Done.")[calls]
 
         async with store_at(path, {"Orders": dict(ORDER)}) as store:
@@ -359,7 +393,7 @@ def test_a_document_is_written_though_the_process_dies_at_any_write(tmp_path, st
                 model, outside = FunctionModel(said), ExternalPorts(documents=store)
                 store.close = lambda: asyncio.sleep(0)
                 host = host_for(
-                    spec, model, code=TOOLS, clock=Seconds(), journal=journal, outside=outside
+                    spec, model, code=TOOLS, clock=Seconds(), store=journal, outside=outside
                 )
                 async with host:
                     try:
@@ -389,7 +423,7 @@ def test_a_document_is_written_though_the_process_dies_at_any_write(tmp_path, st
     assert deaths >= 5
 
 
-def test_what_one_run_has_written_the_next_one_reads(tmp_path):
+def test_next_run_reads_the_written_document(tmp_path):
     record = {"status": {"type": "optional[str]"}}
     model = {"name": "Record", "description": "An order.", "fields": record}
     order = variable("Record", "entity", collection="Orders", search_by="user_id", schema=record)

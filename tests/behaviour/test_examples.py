@@ -15,7 +15,7 @@ EXPECTED = {
         "pep_talk_lead: [sample] tagline, [sample] closer",
         "  turn pep_talk_lead",
         "  provider RecentWinsProvider",
-        "  model model",
+        "  model sample",
     ],
     "board/newsroom.py": [
         "  Tip     user:me              {'place': 'the mill', 'words': 3}",
@@ -29,7 +29,7 @@ EXPECTED = {
         "  Paid     {'number': 1, 'item': 'loom', 'euros': 90}",
         "  Paid     {'number': 2, 'item': 'yarn', 'euros': 10}",
         "  Shipment {'items': ['loom', 'yarn']}",
-        "  cashier.0 missed id-0004: the others did not come in time",
+        "  cashier.0 missed id-0009: the others did not arrive in time",
         "  Total    {'orders': 2, 'euros': 100}",
     ],
     "board/confidential.py": [
@@ -113,4 +113,5 @@ def test_hidden_notes_are_not_shown():
 
 
 def test_every_example_is_run():
-    assert {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.py")} == EXPECTED.keys()
+    scripts = {path for path in FOLDER.rglob("*.py") if "workflows" not in path.parts}
+    assert {path.relative_to(FOLDER).as_posix() for path in scripts} == EXPECTED.keys()

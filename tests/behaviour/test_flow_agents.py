@@ -50,12 +50,14 @@ def test_an_agent_uses_its_tools_within_a_step():
             run = await host.start("F", scope=LOCAL)
             await host.settled(run, scope=LOCAL)
             state = await host.state(run, scope=LOCAL)
-            events = [it.data async for it in host.events(run, scope=LOCAL)]
+            events = [event.data async for event in host.events(run, scope=LOCAL)]
         return state, events, model.requests[1].messages
 
     state, events, messages = waits(whole)
     assert (state.outcome, state.variables["text"]) == ("completed", "A loom."), state.reason
-    assert "loom is a machine" in [it.value for it in events if isinstance(it, ToolReturned)]
+    assert "loom is a machine" in [
+        event.value for event in events if isinstance(event, ToolReturned)
+    ]
     assert "loom is a machine" in str(messages)
 
 
@@ -79,12 +81,12 @@ def test_a_model_that_fails_fails_the_attempt_and_the_step_is_tried_again():
             await asyncio.sleep(0.05)
             await host.settled(run, scope=LOCAL)
             state = await host.state(run, scope=LOCAL)
-            events = [it.data async for it in host.events(run, scope=LOCAL)]
+            events = [event.data async for event in host.events(run, scope=LOCAL)]
         return state, events
 
     state, events = waits(whole)
     assert (state.outcome, state.variables["text"]) == ("completed", "Fine."), state.reason
-    assert [type(it) for it in events if isinstance(it, ModelFailed | TurnFailed)] == [
+    assert [type(event) for event in events if isinstance(event, ModelFailed | TurnFailed)] == [
         ModelFailed,
         TurnFailed,
     ]
@@ -144,7 +146,7 @@ def test_the_step_of_an_agent_in_a_loop_has_its_conversation_before_its_prompt()
             )
         )
         await run_flow(flow, Doc(), model=model)
-        return [[it["content"] for it in request.messages] for request in model.requests]
+        return [[message["content"] for message in request.messages] for request in model.requests]
 
     first, second, third = waits(whole)
     assert first == ["You remember.", "Context:\nBe brief.", "Round 0"]
@@ -192,7 +194,7 @@ def test_agents_side_by_side_are_asked_at_the_same_time_and_apart():
             return lambda p: p.then(work, name=name.lower())
 
         def sum_up(state: Doc, context: StepContext):
-            return {"seen": [state.text, *(it.status for it in context.paths.values())]}
+            return {"seen": [state.text, *(path.status for path in context.paths.values())]}
 
         class Two(Doc):
             other: str = ""

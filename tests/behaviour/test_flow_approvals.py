@@ -6,7 +6,7 @@ import pytest
 
 from support.flow_hosts import SCOPE, derived
 from support.flow_options import ALL, OptionPlay, waits
-from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.sql import SqliteStore
 from weft.engine.events import RequestAnswered, RequestExpired, RequestOpened
 from weft.errors import AccessDenied, UsageError
 from weft.ports.scope import Scope
@@ -72,7 +72,7 @@ def test_the_approver_is_asked_with_the_text_and_the_run_waits():
     }  # fmt: skip
 
 
-def test_approvals_are_told_apart_by_their_names():
+def test_approvals_are_identified_by_their_names():
     async def whole():
         play = OptionPlay()
         nodes = [
@@ -81,7 +81,9 @@ def test_approvals_are_told_apart_by_their_names():
         async with play.begun(play.spec(*nodes)) as begun:
             found = []
             for _ in nodes:
-                found += [(it.tool, it.payload["step"]) for it in await begun.requests()]
+                found += [
+                    (request.tool, request.payload["step"]) for request in await begun.requests()
+                ]
                 await begun.answer("approve")
         return found, play.steps
 
@@ -110,7 +112,7 @@ def test_an_answer_may_have_a_comment_which_is_recorded():
 
 
 @pytest.mark.parametrize("value", ["approve", "yes", {"decision": "yes"}, {"decison": "approve"}])
-def test_an_answer_that_decides_nothing_is_told_the_options(value):
+def test_answer_without_a_decision_lists_the_options(value):
     async def whole():
         play = OptionPlay()
         async with play.begun(spec_of(play, asked())) as begun:
@@ -123,14 +125,14 @@ def test_an_answer_that_decides_nothing_is_told_the_options(value):
     assert hint == 'answer {"decision": "approve"}, and a comment if you like'
 
 
-def test_a_second_answer_is_told_that_there_was_one():
+def test_second_answer_gets_an_error():
     async def whole():
         play = OptionPlay()
         async with play.begun(spec_of(play, asked())) as begun:
             (request,) = await begun.requests()
             await begun.answer("approve", EDITOR)
             again = Answer(request.id, {"decision": "approve"})
-            with pytest.raises(UsageError, match="it was answered already"):
+            with pytest.raises(UsageError, match="it is answered already"):
                 await begun.host.deliver(begun.run, again, scope=EDITOR)
             with pytest.raises(AccessDenied, match="there is no run"):
                 await begun.host.deliver(begun.run, again, scope=STRANGER)
@@ -150,7 +152,7 @@ def test_on_rejection_is_the_path_of_a_rejection():
     assert (state.outcome, play.calls) == ("completed", ["pay", "tell", "ship"])
 
 
-def test_nobody_answers_within_timeout_seconds():
+def test_request_expires_after_timeout_seconds():
     state, play = decided(after=[HOUR - 1], timeout_seconds=HOUR)
     assert state.outcome is None
     state, play = decided(after=[HOUR], timeout_seconds=HOUR)
@@ -158,12 +160,12 @@ def test_nobody_answers_within_timeout_seconds():
     assert "no answer to ask in time" in state.reason
 
 
-def test_on_timeout_is_the_path_when_nobody_answers():
+def test_on_timeout_path_follows_the_last_timeout():
     state, play = decided(after=[HOUR], timeout_seconds=HOUR, on_timeout=["tell"])
     assert (state.outcome, play.calls) == ("completed", ["pay", "tell", "ship"])
 
 
-def test_the_default_counts_when_nobody_answers():
+def test_default_applies_without_an_answer():
     state, _ = decided(after=[HOUR], timeout_seconds=HOUR, default="approve")
     assert (state.outcome, state.variables["decision"]) == ("completed", "approve")
     state, _ = decided(after=[HOUR], timeout_seconds=HOUR, default="reject")
@@ -181,7 +183,7 @@ def test_a_question_escalates_to_one_approver_after_the_other():
         async with play.begun(spec_of(play, node)) as begun:
             found = []
             for seconds in (HOUR, 60, 10):
-                found += [it.addressee for it in await begun.requests()]
+                found += [request.addressee for request in await begun.requests()]
                 await begun.after(seconds)
             return found, begun.state.outcome, len(play.of(RequestExpired))
 
@@ -225,8 +227,8 @@ def refused(signal_of, *, scope=EDITOR):
 
 def test_a_forged_answer_is_refused():
     yes = {"decision": "approve"}
-    refused(lambda it: Answer("r1:1", yes))
-    refused(lambda it: Answer(it.id[:-1], yes))
+    refused(lambda item: Answer("r1:1", yes))
+    refused(lambda item: Answer(item.id[:-1], yes))
 
 
 @pytest.mark.parametrize(
@@ -240,20 +242,20 @@ def test_a_forged_answer_is_refused():
         {"decision": "approve", "approver": "role:chief"},
     ],
 )
-def test_an_answer_that_is_none_of_the_options_is_refused(value):
-    refused(lambda it: Answer(it.id, value))
+def test_answer_outside_the_options_is_refused(value):
+    refused(lambda item: Answer(item.id, value))
 
 
 @pytest.mark.parametrize("scope", [STRANGER, CHIEF, SCOPE, ELSEWHERE])
 def test_a_foreign_answer_is_refused(scope):
     refused(
-        lambda it: Answer(it.id, {"decision": "approve"}),
+        lambda item: Answer(item.id, {"decision": "approve"}),
         scope=scope,
     )
 
 
-def test_a_message_is_no_answer():
-    refused(lambda it: UserMessage("approve"), scope=SCOPE)
+def test_message_is_not_an_answer():
+    refused(lambda item: UserMessage("approve"), scope=SCOPE)
 
 
 def test_an_answer_counts_once():
@@ -265,9 +267,9 @@ def test_an_answer_counts_once():
             results = await asyncio.gather(
                 *(
                     begun.host.deliver(
-                        begun.run, Answer(request.id, {"decision": it}), scope=EDITOR
+                        begun.run, Answer(request.id, {"decision": name}), scope=EDITOR
                     )
-                    for it in ("yes", "no", "yes")
+                    for name in ("yes", "no", "yes")
                 ),
                 return_exceptions=True,
             )
@@ -276,7 +278,7 @@ def test_an_answer_counts_once():
                 await begun.host.deliver(
                     begun.run, Answer(request.id, {"decision": "no"}), scope=EDITOR
                 )
-        return begun.state.outcome, [it is None for it in results], play
+        return begun.state.outcome, [result is None for result in results], play
 
     outcome, results, play = waits(whole)
     assert outcome == "completed"
@@ -295,7 +297,7 @@ def test_the_answer_to_one_run_does_not_count_for_another():
             (request,) = await host.requests(scope=EDITOR, run="one")
             with pytest.raises(REFUSED):
                 await host.deliver("two", Answer(request.id, {"decision": "approve"}), scope=EDITOR)
-            return [len(await host.requests(scope=EDITOR, run=it)) for it in ("one", "two")]
+            return [len(await host.requests(scope=EDITOR, run=name)) for name in ("one", "two")]
 
     assert waits(whole) == [1, 1]
 
@@ -310,7 +312,7 @@ def test_questions_are_bound_to_run_approver_and_what_is_shown():
             node = asked(text="Pay {total}?", timeout_seconds=9, escalate=further)
             async with play.begun(spec_of(play, node), **values) as begun:
                 await begun.after(9)
-            return [it.digest for it in play.of(RequestOpened)]
+            return [event.digest for event in play.of(RequestOpened)]
 
         digests.update(waits(whole))
     assert len(digests) == 4
@@ -337,11 +339,11 @@ def test_an_answer_after_the_time_is_over_is_refused():
 def test_a_question_survives_a_restart_and_counts_once(tmp_path):
     async def whole():
         clock, file = ManualClock(), tmp_path / "journal.db"
-        play = OptionPlay(clock=clock, journal=await SqliteJournal.open(file))
+        play = OptionPlay(clock=clock, store=await SqliteStore.open(file, clock=clock))
         spec = spec_of(play, asked())
         async with play.begun(spec) as begun:
             (request,) = await begun.requests()
-        play.journal = await SqliteJournal.open(file)
+        play.journal = await SqliteStore.open(file, clock=play.clock)
         async with play.host(spec) as host:
             await host.recover()
             (again,) = await host.requests(scope=EDITOR)
@@ -360,13 +362,13 @@ def test_a_question_survives_a_restart_and_counts_once(tmp_path):
 def test_a_question_that_expired_while_no_process_was_there(tmp_path, recover):
     async def whole():
         clock, file = ManualClock(), tmp_path / "journal.db"
-        play = OptionPlay(clock=clock, journal=await SqliteJournal.open(file))
+        play = OptionPlay(clock=clock, store=await SqliteStore.open(file, clock=clock))
         further = [{"approver": "role:chief", "timeout_seconds": HOUR}]
         spec = spec_of(play, asked(timeout_seconds=HOUR, escalate=further))
         async with play.begun(spec) as begun:
             (request,) = await begun.requests()
         await clock.advance(HOUR)
-        play.journal = await SqliteJournal.open(file)
+        play.journal = await SqliteStore.open(file, clock=play.clock)
         async with play.host(spec) as host:
             if recover:
                 await host.recover()

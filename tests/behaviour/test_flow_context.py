@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from support.flow_hosts import SCOPE, FlowPlay, derived, step
-from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.sql import SqliteStore
 from weft.board import Board, artifact
 from weft.context.agent_step import AgentStep, ContextAssembler, StepContext
 from weft.context.step_context import (
@@ -68,7 +68,7 @@ class Analyse(AgentStep[Doc]):
         return "Analyse it."
 
     def apply(self, state, response, assembly):
-        passages = [it.content for it in assembly.retrieval_results]
+        passages = [result.content for result in assembly.retrieval_results]
         return {"summary": f"{response.text} {passages} {assembly.is_empty}"}
 
 
@@ -93,13 +93,13 @@ class Play(FlowPlay):
     def shown(self, sources=(), *, work=None, state=Doc, values=None, step_rest=None, **context):
         work = work or self.agent("Writer", Analyse)
         context = {"sources": list(sources), **context}
-        it = step("analyse", work, context=context, **(step_rest or {}))
-        spec = self.spec(it, state=state, variables=VARIABLES)
+        node = step("analyse", work, context=context, **(step_rest or {}))
+        spec = self.spec(node, state=state, variables=VARIABLES)
         return self.run(spec, **(values or {}))
 
     @property
     def sent(self):
-        return [it["content"] for it in self.model.requests[0].messages]
+        return [message["content"] for message in self.model.requests[0].messages]
 
     @property
     def context(self):
@@ -122,21 +122,25 @@ def test_the_context_is_one_message_before_the_prompt():
         "Context:\nBees dance.\n\nFirst.\n---\nSecond.\n\nAlways cite sources.",
         "Analyse it.",
     ]
-    assert [it["role"] for it in play.model.requests[0].messages] == ["system", "user", "user"]
+    assert [message["role"] for message in play.model.requests[0].messages] == [
+        "system",
+        "user",
+        "user",
+    ]
     assert ended.variables["summary"] == "Done. ['First.', 'Second.'] False"
 
 
-def test_what_was_shown_is_recorded_and_gives_the_same_context_again():
+def test_recorded_context_gives_the_same_prompt():
     play = Play()
     play.shown(SEED, values={"summary": "Bees dance."})
     record = play.context
-    assert [it["kind"] for it in record["segments"]] == ["state", "retrieval", "literal"]
+    assert [segment["kind"] for segment in record["segments"]] == ["state", "retrieval", "literal"]
     assert record["segments"][1]["hits"][0] == {
         "content": "First.", "score": 0.9, "source_id": None, "metadata": None,
     }  # fmt: skip
     assert play.sent[1] == f"Context:\n{from_record(record).to_prompt_string()}"
-    (manifest,) = [it.data for it in play.events if isinstance(it.data, ContextAssembled)]
-    kinds = [it["kind"] for it in manifest.manifest["segments"]]
+    (manifest,) = [event.data for event in play.events if isinstance(event.data, ContextAssembled)]
+    kinds = [segment["kind"] for segment in manifest.manifest["segments"]]
     assert {"state", "retrieval", "literal"} <= set(kinds)
 
 
@@ -185,7 +189,7 @@ def test_parts_of_the_state_are_shown_as_their_class_has_them():
     play = Play()
     values = {"author": {"name": "Ada", "born": "1815-12-10"}, "facts": {"born": 1815}}
     sources = ["author.born", "author", "facts.born"]
-    play.shown([{"kind": "state", "path": it} for it in sources], values=values)
+    play.shown([{"kind": "state", "path": source} for source in sources], values=values)
     assert play.context["text"] == ('1815-12-10\n\n{"name": "Ada", "born": "1815-12-10"}\n\n1815')
 
 
@@ -208,7 +212,7 @@ def test_a_format_says_how_the_pieces_become_one_text():
     )
 
 
-def test_what_is_over_the_budget_is_left_out_and_told():
+def test_parts_over_the_budget_are_left_out_and_shown():
     play = Play(library(("x" * 40, 0.9), ("y" * 40, 0.8)))
     ended = play.shown([SEED[1]], format={"max_tokens": 12})
     assert play.sent[1] == f"Context:\n{'x' * 40}"
@@ -219,41 +223,39 @@ def test_what_is_over_the_budget_is_left_out_and_told():
 # -- searches
 
 
-def test_what_was_found_is_not_searched_for_again_in_the_same_run():
+def test_search_results_are_cached_in_a_run():
     play = Play(replies=["One.", "Two."])
     context = {"sources": [SEED[1]]}
     steps = [step(name, play.agent("Writer", Analyse), context=context) for name in ("a", "b")]
     spec = play.spec(*steps, state=Doc, variables=VARIABLES)
     play.run(spec)
     assert len(play.adapter.searches) == 1
-    assert [it["context"]["text"] for it in play.fetched()] == ["First.\n---\nSecond."] * 2
+    assert [entry["context"]["text"] for entry in play.fetched()] == ["First.\n---\nSecond."] * 2
 
 
-def test_another_question_or_another_run_searches_anew():
-    async def whole():
-        play = Play(replies=["One.", "Two.", "Three."])
-        work = play.agent("Writer", Analyse)
-        spec = play.spec(
-            step("analyse", work, context={"sources": [SEED[1]]}), state=Doc, variables=VARIABLES
-        )
-        async with play.host(spec) as host:
-            for values in ({}, {}, {"query": "ants"}):
-                run = await host.start("F", scope=SCOPE, values=values)
-                await host.settled(run, scope=SCOPE)
-        return [it.query for it in play.adapter.searches]
-
-    assert asyncio.run(whole()) == ["bees", "bees", "ants"]
+async def test_another_question_or_another_run_searches_anew():
+    play = Play(replies=["One.", "Two.", "Three."])
+    work = play.agent("Writer", Analyse)
+    spec = play.spec(
+        step("analyse", work, context={"sources": [SEED[1]]}), state=Doc, variables=VARIABLES
+    )
+    async with play.host(spec) as host:
+        for values in ({}, {}, {"query": "ants"}):
+            run = await host.start("F", scope=SCOPE, values=values)
+            await host.settled(run, scope=SCOPE)
+    outcome = [search.query for search in play.adapter.searches]
+    assert outcome == ["bees", "bees", "ants"]
 
 
 def test_only_so_many_searches_are_remembered():
     memory = retrieval.SearchMemory(runs=2, searches=2)
     for question in ("x", "y", "z"):
         memory.put("app", "a", question, ())
-    assert [memory.get("app", "a", it) for it in ("x", "y", "z")] == [None, (), ()]
+    assert [memory.get("app", "a", name) for name in ("x", "y", "z")] == [None, (), ()]
     memory.put("app", "b", "x", ())
     memory.put("app", "a", "x", ())
     memory.put("app", "c", "x", ())
-    assert [memory.get("app", it, "x") for it in ("a", "b", "c")] == [(), None, ()]
+    assert [memory.get("app", name, "x") for name in ("a", "b", "c")] == [(), None, ()]
     memory.forget("app", "a")
     assert memory.get("app", "a", "x") is None
     assert memory.get("other", "c", "x") is None
@@ -278,11 +280,12 @@ class Broken:
         (Broken(RetrievalError("it is down")), "it is down"),
         (
             Broken(asyncio.CancelledError()),
-            "UserCodeStopped: the code raised CancelledError itself",
+            "the code raised CancelledError itself",
         ),
+        (Broken(GeneratorExit()), "the code raised GeneratorExit itself"),
         (
             Broken(SystemExit(3)),
-            "UserCodeStopped: the code called sys.exit(); a run cannot end the process",
+            "the code called sys.exit(); a run cannot end the process",
         ),
         (Broken(found=None), "TypeError: its adapter returned NoneType, not a RetrievalResult"),
         (Broken(found=["text"]), "TypeError: its adapter returned str, not a RetrievalResult"),
@@ -335,7 +338,7 @@ def test_a_search_that_fails_is_made_again_with_the_next_attempt():
 def test_a_query_without_words_fails_the_attempt(query):
     play = Play()
     play.shown(SEED, values={"query": query})
-    assert play.faults() == ["the query for the collection Library is empty or no text"]
+    assert play.faults() == ["the query for the collection Library is empty or not text"]
 
 
 def test_a_filter_on_what_no_passage_has_fails_the_attempt():
@@ -356,9 +359,9 @@ def test_a_part_of_the_state_that_is_not_there_fails_the_attempt():
 def test_a_collection_that_is_not_registered_is_refused_before_anything_is_written():
     async def whole():
         play = Play()
-        it = step("a", play.agent("Writer", Analyse), context={"sources": [other]})
-        async with play.host(play.spec(it, state=Doc, variables=VARIABLES)) as host:
-            with pytest.raises(UsageError, match="searches the collection Other, which is not"):
+        node = step("a", play.agent("Writer", Analyse), context={"sources": [other]})
+        async with play.host(play.spec(node, state=Doc, variables=VARIABLES)) as host:
+            with pytest.raises(UsageError, match="the collection Other, which does not exist"):
                 await host.start("F", scope=SCOPE)
             return await host.runs(scope=SCOPE)
 
@@ -442,7 +445,10 @@ def test_the_format_of_an_assembler_wins_over_that_of_the_step():
     [
         (None, "Own.assemble returned NoneType; return an AssembledContext"),
         ("text", "Own.assemble returned str; return an AssembledContext"),
-        (AssembledContext((3,)), "Own.assemble returned a segment that is none: int"),
+        (
+            AssembledContext((3,)),
+            "Own.assemble returned int as a segment; use a segment class of weft.flow",
+        ),
         (LookupError("no"), "Own.assemble failed: LookupError: no"),
         (AssembledContext((LiteralContextSegment(3),)), None),
     ],
@@ -474,7 +480,7 @@ def test_an_assembler_that_hangs_is_given_up_with_its_step():
     assert not play.model.requests
 
 
-def test_what_assembles_nothing_is_refused_before_a_run():
+def test_class_without_assemble_is_refused_before_a_run():
     class Nothing: ...
 
     class Needs:
@@ -484,7 +490,7 @@ def test_what_assembles_nothing_is_refused_before_a_run():
     play = Play()
     with pytest.raises(LinkError, match="assembles no context"):
         play.shown(**assembler(play, Nothing))
-    with pytest.raises(LinkError, match="cannot be made"):
+    with pytest.raises(LinkError, match="cannot be created"):
         play.shown(**assembler(play, Needs))
 
 
@@ -522,27 +528,27 @@ class Lead(BaseModel):
     name: str
 
 
-async def publish_leads(path) -> SqliteJournal:
+async def publish_leads(path) -> SqliteStore:
     """Publish what everybody sees and what others see, and return the journal it is in."""
     async with Board(name="Sales", journal=path, scope=SCOPE) as board:
         board.types(Lead)
         for name in ("Ada", "Bob", "Cy", "Dot"):
             await board.publish(Lead(name=name))
         await board.publish(Lead(name="Eve"), visibility={"kind": "private", "agents": ["Other"]})
-    return await SqliteJournal.open(path)
+    return await SqliteStore.open(path)
 
 
 def test_artifacts_of_a_board_are_shown_as_far_as_the_agent_may_see_them(tmp_path):
     async def whole():
         play.journal = await publish_leads(tmp_path / "journal.db")
         source = {"kind": "board", "board": "Sales", "limit": 2}
-        it = step("analyse", play.agent("Writer", Analyse), context={"sources": [source]})
-        return await play.ended(play.spec(it, state=Doc, variables=VARIABLES))
+        node = step("analyse", play.agent("Writer", Analyse), context={"sources": [source]})
+        return await play.ended(play.spec(node, state=Doc, variables=VARIABLES))
 
     play = Play()
     asyncio.run(whole())
     (segment,) = play.context["segments"]
-    assert [it["payload"]["name"] for it in segment["artifacts"]] == ["Dot", "Cy"]
+    assert [artifact["payload"]["name"] for artifact in segment["artifacts"]] == ["Dot", "Cy"]
     assert segment["text"].startswith('{"type": "Lead", "payload": {"name": "Dot"}')
 
 
@@ -557,8 +563,8 @@ def test_the_emitted_class_shows_the_same_bytes(kind, format_, tmp_path):
     }  # fmt: skip
 
     async def whole(play, context):
-        it = step("analyse it", play.agent("Writer", Analyse), context=context)
-        spec = play.spec(it, state=kind, variables=VARIABLES)
+        node = step("analyse it", play.agent("Writer", Analyse), context=context)
+        spec = play.spec(node, state=kind, variables=VARIABLES)
         await play.ended(spec, **values)
         return spec
 
@@ -567,7 +573,7 @@ def test_the_emitted_class_shows_the_same_bytes(kind, format_, tmp_path):
         spec = await whole(declared, {"sources": ALL_SOURCES, "format": format_})
         module = ModuleType("emitted")
         exec(assemblers(spec), module.__dict__)
-        coded.journal = await SqliteJournal.open(tmp_path / "journal.db")
+        coded.journal = await SqliteStore.open(tmp_path / "journal.db")
         coded.run_id = "r2"
         await whole(coded, assembler(coded, module.AnalyseItContextAssembler))
 

@@ -5,29 +5,14 @@ import asyncio
 import pytest
 
 from support.flow_hosts import SCOPE, derived
-from support.flow_options import OptionPlay, waits
-from weft.adapters.sqlite import SqliteJournal
+from support.flow_options import FailsFirst, OptionPlay, waits
+from weft.adapters.sql import SqliteStore
 from weft.context.agent_step import StepResult
 from weft.engine.events import Branched, TimerSet, TurnFailed, TurnStarted
 from weft.runtime.signals import Stop
 from weft.testing import ManualClock
 
 N = {"n": derived("int", 0), "seen": derived("list[str]", [], "append")}
-
-
-class FailsFirst:
-    """Fails some times, then returns."""
-
-    def __init__(self, times, then=None):
-        self.left, self.then = times, then
-        self.states = []
-
-    def __call__(self, state, context):
-        self.states.append((state["n"], context.attempt, context.key))
-        if self.left:
-            self.left -= 1
-            raise ConnectionError("not there")
-        return self.then
 
 
 # -- attempts
@@ -48,7 +33,7 @@ def test_retry_makes_so_many_attempts_in_all_with_the_same_input():
     assert [(n, attempt) for n, attempt, _ in work.states] == [(0, 1), (0, 2), (0, 3)]
     keys = [key for _, _, key in work.states]
     assert len(set(keys)) == 3, "each attempt may have done something, and has a key of its own"
-    assert [it.attempt for it in play.of(TurnStarted)] == [1, 2, 3]
+    assert [event.attempt for event in play.of(TurnStarted)] == [1, 2, 3]
 
 
 def test_after_the_last_attempt_the_step_has_failed():
@@ -72,7 +57,7 @@ def test_delay_seconds_is_doubled_each_time_and_at_most_a_minute():
         return play
 
     play = waits(whole)
-    pauses = [it.data.at - it.at for it in play.events if isinstance(it.data, TimerSet)]
+    pauses = [event.data.at - event.at for event in play.events if isinstance(event.data, TimerSet)]
     assert len(pauses) == 7
     for pause, whole_one in zip(pauses, (2, 4, 8, 16, 32, 60, 60), strict=True):
         assert whole_one * 500 <= pause <= whole_one * 1000
@@ -132,7 +117,7 @@ def test_a_result_that_comes_after_the_deadline_changes_nothing():
             await play.clock.advance(20)
             await asyncio.wait_for(given_up.wait(), 5)
             go_on.set()
-            await host.settled(run, scope=SCOPE)
+            await host.idle(run, scope=SCOPE)
             return await host.state(run, scope=SCOPE), play.calls
 
     ended, calls = waits(whole)
@@ -142,7 +127,7 @@ def test_a_result_that_comes_after_the_deadline_changes_nothing():
 # -- what is told and done then
 
 
-def test_failure_paths_are_told_what_failed():
+def test_failure_paths_receive_their_failure():
     told = []
     play = OptionPlay()
 
@@ -163,7 +148,7 @@ def test_failure_paths_are_told_what_failed():
     assert (failure.step, failure.attempt, failure.type) == ("pay", 1, "LookupError")
     assert "no such order" in failure.message
     assert "in broken" in failure.stack
-    (event,) = [it for it in play.events if isinstance(it.data, TurnFailed)]
+    (event,) = [event for event in play.events if isinstance(event.data, TurnFailed)]
     assert failure.at.timestamp() * 1000 == event.at
 
 
@@ -207,7 +192,7 @@ def test_completed_steps_are_undone_newest_first_each_once_with_the_state_after_
         found.append((context.undoes.step, context.undoes.state["n"]))
         return {"seen": [f"undone {context.undoes.step}"]}
 
-    steps = [play.step(it, plus, compensate=play.undo(it, undo)) for it in ("a", "b", "c")]
+    steps = [play.step(name, plus, compensate=play.undo(name, undo)) for name in ("a", "b", "c")]
     ended = play.play(*steps, play.step("d", ValueError("no")), variables=N)
     assert found == [("c", 3), ("b", 2), ("a", 1)]
     assert ended.variables["seen"] == ["undone c", "undone b", "undone a"]
@@ -220,11 +205,11 @@ def test_a_compensation_that_fails_is_recorded_and_the_next_one_is_done():
     ended = play.play(first, second, play.step("c", ValueError("no")))
     assert ended.outcome == "failed"
     assert play.calls == ["a", "b", "c", "undo:b", "undo:a"]
-    assert any("cannot" in it.error for it in play.of(TurnFailed))
+    assert any("cannot" in event.error for event in play.of(TurnFailed))
     assert "no" in ended.reason
 
 
-def test_a_path_after_a_failure_that_no_attempt_made_is_told_of_it():
+def test_failure_path_receives_a_failure_without_an_attempt():
     told = []
     play = OptionPlay()
     tell = {"steps": [play.step("tell", lambda state, context: told.append(context.failure))]}
@@ -235,7 +220,7 @@ def test_a_path_after_a_failure_that_no_attempt_made_is_told_of_it():
     assert "no case for this value" in told[0].message
 
 
-def test_what_is_stopped_has_not_failed():
+def test_stopped_path_has_not_failed():
     async def whole():
         told = []
         play = OptionPlay()
@@ -261,7 +246,7 @@ def sure(share, **path):
     return ended, play
 
 
-def test_a_result_of_the_minimum_confidence_goes_on():
+def test_result_of_minimum_confidence_is_accepted():
     ended, play = sure(0.8, ends=True)
     assert (ended.outcome, play.calls) == ("completed", ["a", "b", "last"])
 
@@ -269,7 +254,7 @@ def test_a_result_of_the_minimum_confidence_goes_on():
 def test_the_path_of_low_confidence_ends_the_run_or_rejoins_and_what_was_set_counts():
     ended, play = sure(0.7, ends=True)
     assert (ended.outcome, play.calls, ended.variables["n"]) == ("completed", ["a", "ask"], 1)
-    assert [it.why for it in play.of(Branched)] == ["unsure"]
+    assert [event.why for event in play.of(Branched)] == ["low_confidence"]
     ended, play = sure(0.7, ends=False)
     assert (ended.outcome, play.calls) == ("completed", ["a", "ask", "b", "last"])
 
@@ -315,7 +300,7 @@ def test_a_compensation_that_changes_the_state_is_seen_by_the_next_one_and_by_th
         found.append(list(state["seen"]))
         return {"seen": [context.step]}
 
-    steps = [play.step(it, compensate=play.undo(it, note)) for it in ("a", "b")]
+    steps = [play.step(name, compensate=play.undo(name, note)) for name in ("a", "b")]
     tell = {"steps": [play.step("tell", note)]}
     ended = play.play(*steps, play.step("c", ValueError("x")), variables=N, on_failure=tell)
     assert found == [[], ["b"], ["b", "a"]]
@@ -345,10 +330,10 @@ def test_retries_and_deadlines_of_a_path_leave_the_other_path_alone():
 
 
 def _ended(context):
-    return [f"{name} {it.status}" for name, it in context.paths.items()]
+    return [f"{name} {path.status}" for name, path in context.paths.items()]
 
 
-def test_a_person_is_asked_in_a_path_while_the_other_goes_on():
+def test_approval_in_one_path_does_not_block_the_other():
     async def whole():
         play = OptionPlay()
         ask = {"kind": "approval", "name": "ask", "approver": "user:ada"}
@@ -379,7 +364,7 @@ def test_an_attempt_that_a_process_has_left_is_made_again_with_the_same_key(tmp_
 
     async def whole():
         file, keys = tmp_path / "journal.db", []
-        play = OptionPlay(journal=await SqliteJournal.open(file))
+        play = OptionPlay(store=await SqliteStore.open(file))
         begun = asyncio.Event()
 
         async def pay(state, context):
@@ -394,10 +379,10 @@ def test_an_attempt_that_a_process_has_left_is_made_again_with_the_same_key(tmp_
         async with play.host(spec) as host:
             run = await host.start("F", scope=SCOPE, run="r1")
             await begun.wait()
-        play.journal = await SqliteJournal.open(file)
+        play.journal = await SqliteStore.open(file, clock=play.clock)
         async with play.host(spec) as host:
             await host.resume(run, scope=SCOPE, take_over=True)
-            await host.settled(run, scope=SCOPE)
+            await host.idle(run, scope=SCOPE)
             return await host.state(run, scope=SCOPE), keys, play.calls
 
     ended, keys, calls = waits(whole)
@@ -409,7 +394,7 @@ def test_an_attempt_that_a_process_has_left_is_made_again_with_the_same_key(tmp_
 def test_a_retry_that_is_due_while_no_process_is_there_is_made_by_the_next_one(tmp_path):
     async def whole():
         clock, file = ManualClock(), tmp_path / "journal.db"
-        play = OptionPlay(clock=clock, journal=await SqliteJournal.open(file))
+        play = OptionPlay(clock=clock, store=await SqliteStore.open(file, clock=clock))
         work = FailsFirst(1, {"n": 7})
         spec = play.spec(
             play.step("a", work, retry={"attempts": 2, "delay_seconds": 50}), variables=N
@@ -417,7 +402,7 @@ def test_a_retry_that_is_due_while_no_process_is_there_is_made_by_the_next_one(t
         async with play.begun(spec) as begun:
             assert begun.state.outcome is None
         await clock.advance(60)
-        play.journal = await SqliteJournal.open(file)
+        play.journal = await SqliteStore.open(file, clock=play.clock)
         async with play.host(spec) as host:
             await host.recover()
             for _ in range(200):
@@ -430,10 +415,10 @@ def test_a_retry_that_is_due_while_no_process_is_there_is_made_by_the_next_one(t
     assert waits(whole) == ("completed", 7, ["a", "a"])
 
 
-def test_a_compensation_that_a_process_has_left_is_taken_up_and_each_is_done(tmp_path):
+def test_abandoned_compensations_are_resumed_and_completed(tmp_path):
     async def whole():
         file = tmp_path / "journal.db"
-        play = OptionPlay(journal=await SqliteJournal.open(file))
+        play = OptionPlay(store=await SqliteStore.open(file))
         begun, undone = asyncio.Event(), []
 
         async def undo(state, context):
@@ -442,15 +427,15 @@ def test_a_compensation_that_a_process_has_left_is_taken_up_and_each_is_done(tmp
                 begun.set()
                 await asyncio.sleep(60)
 
-        steps = [play.step(it, compensate=play.function(undo)) for it in ("a", "b", "c")]
+        steps = [play.step(name, compensate=play.function(undo)) for name in ("a", "b", "c")]
         spec = play.spec(*steps, play.step("d", ValueError("no")))
         async with play.host(spec) as host:
             run = await host.start("F", scope=SCOPE, run="r1")
             await begun.wait()
-        play.journal = await SqliteJournal.open(file)
+        play.journal = await SqliteStore.open(file, clock=play.clock)
         async with play.host(spec) as host:
             await host.resume(run, scope=SCOPE, take_over=True)
-            await host.settled(run, scope=SCOPE)
+            await host.idle(run, scope=SCOPE)
             return (await host.state(run, scope=SCOPE)).outcome, undone, play.calls
 
     outcome, undone, calls = waits(whole)

@@ -30,12 +30,12 @@ def forked(play, spec, turn, **values):
             await host.settled(run, scope=SCOPE)
             child = await host.fork(run, scope=SCOPE, turn=turn, values=values)
             await host.settled(child, scope=SCOPE)
-            events = [it async for it in host.events(child, scope=SCOPE)]
+            events = [event async for event in host.events(child, scope=SCOPE)]
             workflow = await host.workflow(child, scope=SCOPE)
             return await host.state(child, scope=SCOPE), events, workflow, child
 
     state, found, workflow, child = asyncio.run(whole())
-    events = [it for it in found if isinstance(it, Event)]
+    events = [item for item in found if isinstance(item, Event)]
     assert check_replay(workflow, child, events) == []
     return state, events
 
@@ -85,6 +85,6 @@ def test_a_step_has_all_of_its_time_again():
     one = step("refuse", play.function(refuse), timeout_seconds=30)
     state, events = forked(play, play.spec(one, variables=VARIABLES), 1, total=5)
     assert state.outcome == "completed"
-    timers = [it for it in events if isinstance(it.data, TimerSet)]
-    assert [it.data.at - it.at for it in timers] == [30_000]
+    timers = [event for event in events if isinstance(event.data, TimerSet)]
+    assert [timer.data.at - timer.at for timer in timers] == [30_000]
     assert timers[0].seq > 2

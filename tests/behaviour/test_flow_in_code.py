@@ -47,7 +47,9 @@ class Note(BaseModel):
 
 def told_back() -> FunctionModel:
     """A model whose reply is all it was sent."""
-    return FunctionModel(lambda request: "\n".join(str(it["content"]) for it in request.messages))
+    return FunctionModel(
+        lambda request: "\n".join(str(message["content"]) for message in request.messages)
+    )
 
 
 def test_the_class_of_an_agents_step_is_made_with_its_options():
@@ -64,8 +66,8 @@ def test_artifacts_of_a_board_are_shown_that_the_filters_let_through(tmp_path):
     async def publish() -> None:
         async with Board(name="Sales", journal=tmp_path / "journal.db") as board:
             board.types(Lead, Note)
-            for it in (Lead(name="Ada"), Note(name="Bob"), Lead(name="Cy")):
-                await board.publish(it)
+            for item in (Lead(name="Ada"), Note(name="Bob"), Lead(name="Cy")):
+                await board.publish(item)
 
     asyncio.run(publish())
     flow = Workflow.create("Speaking", Draft).start_with(
@@ -80,7 +82,7 @@ def test_artifacts_of_a_board_are_shown_that_the_filters_let_through(tmp_path):
     assert '"Bob"' not in result.output.text
 
 
-def test_an_agent_is_told_what_its_prompt_says_and_its_reply_is_set():
+def test_agent_step_sends_its_prompt_and_sets_the_reply():
     flow = (
         Workflow.create("Speaking", Draft)
         .agent("Editor", prompt="You shorten texts about {topic}.")
@@ -120,29 +122,26 @@ class Held:
         return self._line
 
 
-def logs(it):
-    return lambda state: {"log": [it[0] if isinstance(it, list) else str(it)]}
+def logs(entry):
+    return lambda state: {"log": [entry[0] if isinstance(entry, list) else str(entry)]}
 
 
-@pytest.mark.parametrize("wrap", [lambda it: it, lambda it: [it], Held])
-def test_a_step_that_is_put_before_others_changes_nothing_for_runs_under_way(tmp_path, wrap):
+@pytest.mark.parametrize("wrap", [lambda item: item, lambda item: [item], Held])
+async def test_a_step_that_is_put_before_others_changes_nothing_for_runs_under_way(tmp_path, wrap):
     def shop(*, more: bool):
         flow = Workflow.create("Shop", Diary).start_with(logs(wrap("begin")), name="begin")
         flow = flow.then(logs(wrap("new")), name="new") if more else flow
         return flow.await_approval("user:ada").then(logs(wrap("ship")), name="ship")
 
-    async def both():
-        scope = Scope("shop", "ada")
-        async with open_flow(shop(more=False), journal=tmp_path / "j.db") as host:
-            run = await host.start("Shop", scope=scope)
-            await host.settled(run, scope=scope)
-        async with open_flow(shop(more=True), journal=tmp_path / "j.db") as host:
-            (asked,) = await host.requests(scope=scope)
-            await host.deliver(run, Answer(asked.id, {"decision": "approve"}), scope=scope)
-            await host.settled(run, scope=scope)
-            return await host.state(run, scope=scope)
-
-    state = asyncio.run(both())
+    scope = Scope("shop", "ada")
+    async with open_flow(shop(more=False), journal=tmp_path / "j.db") as host:
+        run = await host.start("Shop", scope=scope)
+        await host.settled(run, scope=scope)
+    async with open_flow(shop(more=True), journal=tmp_path / "j.db") as host:
+        (asked,) = await host.requests(scope=scope)
+        await host.deliver(run, Answer(asked.id, {"decision": "approve"}), scope=scope)
+        await host.settled(run, scope=scope)
+        state = await host.state(run, scope=scope)
     assert (state.outcome, state.variables["log"]) == ("completed", ["begin", "ship"])
 
 
@@ -175,4 +174,4 @@ def test_a_key_that_an_object_holds_is_written_nowhere(tmp_path):
         flow.save(tmp_path / "Shop")
     result = weft.run(flow, journal=tmp_path / "journal.db")
     assert result.output.log == ["10 letters"]
-    assert all(b"hunter" not in it.read_bytes() for it in tmp_path.glob("journal.db*"))
+    assert all(b"hunter" not in file.read_bytes() for file in tmp_path.glob("journal.db*"))

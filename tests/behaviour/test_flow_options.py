@@ -67,7 +67,7 @@ def test_on_failure_of_the_flow_is_done_before_a_run_ends_as_failed():
 def test_compensate_on_cancel_undoes_what_was_done_when_the_run_is_stopped(wanted):
     async def whole():
         play = OptionPlay()
-        steps = [play.step(it, compensate=play.undo(it)) for it in ("a", "b")]
+        steps = [play.step(name, compensate=play.undo(name)) for name in ("a", "b")]
         ask = {"kind": "approval", "name": "ask", "approver": "user:ada"}
         spec = play.spec(*steps, ask, compensate_on_cancel=wanted, on_failure=play.path("tell"))
         async with play.begun(spec) as begun:
@@ -85,7 +85,7 @@ def test_the_name_of_a_step_is_what_the_journal_and_its_code_know():
     play = OptionPlay()
     names = []
     work = play.work("f", lambda state, context: names.append(context.step))
-    play.play(*({"kind": "step", "name": it, "work": work} for it in ("first", "second")))
+    play.play(*({"kind": "step", "name": name, "work": work} for name in ("first", "second")))
     assert names == play.steps == ["first", "second"]
 
 
@@ -195,7 +195,7 @@ def fork(play, left, right, **rest):
 
 
 def _ended(context):
-    return [f"{name} {it.status}" for name, it in context.paths.items()]
+    return [f"{name} {path.status}" for name, path in context.paths.items()]
 
 
 def test_paths_of_a_fork_are_gone_side_by_side_and_join_when_all_have_ended():
@@ -258,7 +258,7 @@ def test_steps_of_a_loop_are_repeated_until_its_condition_holds():
     ended = play.play(loop(play, steps=[play.step("up", plus)]), play.step("end"), variables=N)
     assert play.calls == ["up", "up", "up", "end"]
     assert ended.variables["n"] == 3
-    assert [(it.source, it.why) for it in play.of(Branched)] == [
+    assert [(event.source, event.why) for event in play.of(Branched)] == [
         ("count", "again"),
         ("count", "again"),
         ("count", "done"),
@@ -300,7 +300,7 @@ def write(**rest):
     return {"kind": "step", "name": "write", "work": {"kind": "agent", "agent": "Writer", **rest}}
 
 
-def test_an_agent_is_told_the_prompt_with_values_of_the_state_and_sets_the_output():
+def test_agent_step_fills_its_prompt_and_sets_the_output():
     play = OptionPlay(**WRITER, model=ScriptedModel({"Writer": ["Looms are old."]}))
     ended = play.play(write(prompt="Write about {topic}.", output="text"), variables=TEXTS)
     assert ended.variables["text"] == "Looms are old."
@@ -318,7 +318,8 @@ def test_without_output_a_structured_reply_sets_the_fields_it_names():
             {
                 "name": "Reply",
                 "fields": {
-                    it: {"type": of} for it, of in (("text", "str"), ("n", "int"), ("mood", "str"))
+                    item: {"type": of}
+                    for item, of in (("text", "str"), ("n", "int"), ("mood", "str"))
                 },
             }
         ],

@@ -47,30 +47,23 @@ def test_a_run_comes_to_the_state_after_its_last_step():
     assert result.output == Doc(text="one two", words=4)
 
 
-def test_the_state_of_a_run_that_has_just_ended_is_the_one_in_the_journal(tmp_path):
-    async def play():
-        async with open_flow(flow(), journal=tmp_path / "journal.db") as host:
-            run = await host.start("Count", scope=LOCAL, values={"text": "one"})
-            ended = await host.settled_state(run, scope=LOCAL)
-            later = await host.settled_state(run, scope=LOCAL)  # It is in memory no more.
-            return ended, later, await host.state(run, scope=LOCAL)
-
-    ended, later, read = asyncio.run(play())
+async def test_the_state_of_a_run_that_has_just_ended_is_the_one_in_the_journal(tmp_path):
+    async with open_flow(flow(), journal=tmp_path / "journal.db") as host:
+        run = await host.start("Count", scope=LOCAL, values={"text": "one"})
+        ended = await host.settled_state(run, scope=LOCAL)
+        later = await host.settled_state(run, scope=LOCAL)  # It is in memory no more.
+        read = await host.state(run, scope=LOCAL)
     assert ended.status == "ended"
     assert ended.variables["words"] == 2
     assert vars(ended) == vars(later) == vars(read)
 
 
-def test_a_flow_is_built_when_its_host_opens_and_not_for_every_run():
+async def test_a_flow_is_built_when_its_host_opens_and_not_for_every_run():
     counted = flow()
-
-    async def play():
-        async with open_flow(counted) as host:
-            for text in ("one", "one two"):
-                run = await host.start("Count", scope=LOCAL, values={"text": text})
-                assert (await host.settled(run, scope=LOCAL)).outcome == "completed"
-
-    asyncio.run(play())
+    async with open_flow(counted) as host:
+        for text in ("one", "one two"):
+            run = await host.start("Count", scope=LOCAL, values={"text": text})
+            assert (await host.settled(run, scope=LOCAL)).outcome == "completed"
     assert counted.builds == 1
 
 
@@ -151,16 +144,13 @@ def test_a_reply_that_the_class_of_the_state_does_not_take_is_asked_for_again(
     assert told in model.requests[1].messages[-1]["content"]
 
 
-def test_a_step_fails_whose_agent_gives_no_reply_that_the_class_takes(tmp_path):
-    async def play():
-        model = ScriptedModel(["a long reply"] * 3)
-        journal = tmp_path / "journal.db"
-        ended = await run_flow(asked("kind"), Bounded(), model=model, journal=journal)
-        async with open_flow(asked("kind"), journal=journal) as host:
-            told = [it.data async for it in host.events(ended.run, scope=LOCAL)]
-        return ended, [it.misfit for it in told if isinstance(it, ModelReplied)]
-
-    ended, misfits = asyncio.run(play())
+async def test_a_step_fails_whose_agent_gives_no_reply_that_the_class_takes(tmp_path):
+    model = ScriptedModel(["a long reply"] * 3)
+    journal = tmp_path / "journal.db"
+    ended = await run_flow(asked("kind"), Bounded(), model=model, journal=journal)
+    async with open_flow(asked("kind"), journal=journal) as host:
+        told = [event.data async for event in host.events(ended.run, scope=LOCAL)]
+    misfits = [item.output_error for item in told if isinstance(item, ModelReplied)]
     assert ended.outcome == "failed"
     assert ended.output == Bounded()
     assert misfits == ["kind: String should have at most 3 characters"] * 3
@@ -173,5 +163,5 @@ def test_a_completed_run_whose_state_does_not_fit_its_class_is_an_error():
         .await_approval("editor", lambda ask: ask.into(lambda state: state.kind))
     )
     answered = run_flow(flow, Bounded(), answer=lambda request: {"decision": "approve"})
-    with pytest.raises(RunError, match=r"has completed.*does not fit Bounded: kind"):
+    with pytest.raises(RunError, match=r"has completed.*is not a valid Bounded: kind"):
         asyncio.run(answered)

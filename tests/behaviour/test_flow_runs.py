@@ -45,7 +45,7 @@ class Write(AgentStep[Draft]):
         return f"Write about {state.topic}."
 
     def apply(self, state, response, assembly):
-        passages = [it.content for it in assembly.retrieval_results]
+        passages = [result.content for result in assembly.retrieval_results]
         return {"text": response.text, "notes": passages}
 
 
@@ -69,7 +69,7 @@ def writing():
 
 def library(*texts):
     made = InMemoryVectorAdapter[Library]()
-    made.seed(*((it, 0.9) for it in texts or ("Bees dance.",)))
+    made.seed(*((text, 0.9) for text in texts or ("Bees dance.",)))
     return made
 
 
@@ -113,8 +113,8 @@ def test_adapters_are_swapped_without_touching_the_flow():
         assert result.output.notes[0] == text
 
 
-def test_what_is_not_registered_is_refused():
-    with pytest.raises(UsageError, match="searches the collection Library, which is not there"):
+def test_unregistered_name_is_refused():
+    with pytest.raises(UsageError, match="searches the collection Library, which does not exist"):
         weft.run(writing(), Draft(topic="Bees"), model=ScriptedModel([]))
     with pytest.raises(UsageError, match="str has no method search"):
         weft.run(writing(), Draft(topic="Bees"), collections={Library: "text"})
@@ -128,12 +128,12 @@ class Other(BaseModel):
     ("state", "told"),
     [
         (Other(topic="x"), "the state of Checking is a Draft, not a Other"),
-        ({"tries": "many", "topic": "x"}, "the state does not fit Draft: tries"),
-        (None, "the state does not fit Draft: topic is missing"),
+        ({"tries": "many", "topic": "x"}, "the state is not a valid Draft: tries"),
+        (None, "the state is not a valid Draft: topic is missing"),
         ({"topik": "x", "topic": "y"}, "Draft has no field topik\nhint: did you mean topic?"),
     ],
 )
-def test_a_state_that_is_none_is_refused_before_anything_is_done(state, told):
+def test_invalid_state_is_refused_before_the_run(state, told):
     flow = Workflow.create("Checking", Draft).start_with(check)
     with pytest.raises(UsageError, match=told):
         weft.run(flow, state)
@@ -141,7 +141,7 @@ def test_a_state_that_is_none_is_refused_before_anything_is_done(state, told):
 
 def test_a_run_that_waits_says_for_whom():
     flow = Workflow.create("Checking", Draft).start_with(check)
-    flow = flow.await_approval("manager", lambda it: it.text("Print {topic}?"))
+    flow = flow.await_approval("manager", lambda item: item.text("Print {topic}?"))
     result = weft.run(flow, Draft(topic="Bees"))
     assert (result.outcome, result.reason) == (None, "waits for role:manager: Print Bees?")
 
@@ -150,15 +150,15 @@ def test_a_collection_that_is_not_there_names_the_nearest():
     with pytest.raises(UsageError, match="searches the collection Library") as caught:
         weft.run(writing(), Draft(topic="Bees"), model="sample", collections={"Librari": library()})
     hint = caught.value.hint or ""
-    assert hint.startswith("did you mean Librari? or make it: weft collection add Library PATHS")
+    assert hint.startswith("did you mean Librari? or create it: weft collection add Library PATHS")
     assert 'workspace="."' in hint
 
 
-def test_what_is_no_flow_is_refused():
+def test_object_that_is_not_a_flow_is_refused():
     with pytest.raises(UsageError, match="int is not a flow"):
         weft.run(3, None)
     flow = Workflow.create("Checking", Draft).start_with(check)
-    with pytest.raises(UsageError, match="a flow begins with a state"):
+    with pytest.raises(UsageError, match="a flow starts with a state"):
         weft.run(flow, None, values={"topic": "x"})
     with pytest.raises(CheckFailed) as caught:
         weft.run(flow.then(agent("Nobody")), Draft(topic="x"))
@@ -169,7 +169,7 @@ def test_what_is_no_flow_is_refused():
         weft.run(plain, Draft(topic="x"))
 
 
-def test_a_run_is_kept_where_it_is_said(tmp_path):
+def test_run_is_stored_in_the_named_journal(tmp_path):
     flow = Workflow.create("Checking", Draft).start_with(check)
     weft.run(flow, Draft(topic="x"), journal=tmp_path / "my.db")
     assert (tmp_path / "my.db").exists()
@@ -205,14 +205,14 @@ def approving():
     )
 
 
-def test_it_returns_when_a_person_is_waited_for_and_nobody_answers():
+def test_run_flow_returns_when_it_waits_for_a_person():
     result = weft.run(approving(), Draft(topic="x"))
     assert result.outcome is None
     assert result.state.status == "waiting"
     assert result.output.notes == ["checked"]
 
 
-def test_who_answers_is_asked_every_question():
+def test_person_is_asked_every_question():
     asked = []
 
     def answer(request):
@@ -236,33 +236,29 @@ def test_a_run_that_failed_has_the_state_it_left():
     assert result.output.notes == ["checked"]
 
 
-def test_a_program_with_a_loop_awaits_it():
-    async def whole():
-        with pytest.raises(UsageError, match="an event loop is running already") as caught:
-            weft.run(writing(), Draft(topic="x"))
-        assert "await weft.flow.run_flow(flow, state)" in (caught.value.hint or "")
-        return await run_flow(
-            writing(),
-            Draft(topic="Bees"),
-            model=ScriptedModel(["A text."]),
-            collections={Library: library()},
-        )
-
-    assert asyncio.run(whole()).output.text == "A text."
+async def test_a_program_with_a_loop_awaits_it():
+    with pytest.raises(UsageError, match="an event loop is already running") as caught:
+        weft.run(writing(), Draft(topic="x"))
+    assert "await weft.flow.run_flow(flow, state)" in (caught.value.hint or "")
+    outcome = await run_flow(
+        writing(),
+        Draft(topic="Bees"),
+        model=ScriptedModel(["A text."]),
+        collections={Library: library()},
+    )
+    assert outcome.output.text == "A text."
 
 
-def test_a_host_starts_several_runs_of_a_flow():
-    async def whole():
-        scope = weft.Scope("app", "ada")
-        model = ScriptedModel(["One.", "Two."])
-        async with open_flow(writing(), model=model, collections={Library: library()}) as host:
-            for _ in range(2):
-                values = {"topic": "Bees"}
-                run = await host.start("Writing", scope=scope, values=values)
-                await host.settled(run, scope=scope)
-            return await host.state(run, scope=scope)
-
-    assert asyncio.run(whole()).variables["text"] == "Two."
+async def test_a_host_starts_several_runs_of_a_flow():
+    scope = weft.Scope("app", "ada")
+    model = ScriptedModel(["One.", "Two."])
+    async with open_flow(writing(), model=model, collections={Library: library()}) as host:
+        for _ in range(2):
+            values = {"topic": "Bees"}
+            run = await host.start("Writing", scope=scope, values=values)
+            await host.settled(run, scope=scope)
+        outcome = await host.state(run, scope=scope)
+    assert outcome.variables["text"] == "Two."
 
 
 def test_a_name_of_a_model_answers_for_all():
@@ -290,7 +286,7 @@ def test_the_collections_of_a_workspace_are_searched_unless_another_adapter_is_g
         model = ScriptedModel(["A text."])
         return weft.run(flow, Draft(topic="bees dance"), model=model, workspace=tmp_path, **rest)
 
-    with pytest.raises(UsageError, match="searches the collection Library, which is not there"):
+    with pytest.raises(UsageError, match="searches the collection Library, which does not exist"):
         ran()
     asyncio.run(fill())
     assert ran().output.notes == ["Bees dance to tell the way."]
@@ -350,13 +346,13 @@ FILED = {
 def test_a_flow_in_files_runs_by_its_name_with_adapters_that_are_given(tmp_path):
     workspace = write_package(tmp_path, FILED)
     given = {"workspace": workspace, "values": {"topic": "bees"}, "model": "sample"}
-    with pytest.raises(UsageError, match="searches the collection Library, which is not there"):
+    with pytest.raises(UsageError, match="searches the collection Library, which does not exist"):
         weft.run("Filed", **given)
     adapter = library("Bees dance.")
     state = weft.run("Filed", **given, collections={Library: adapter})
     assert state.outcome == "completed", state.reason
     assert state.variables["text"].endswith("2")
-    assert [it.query for it in adapter.searches] == ["bees"]
+    assert [search.query for search in adapter.searches] == ["bees"]
 
 
 def test_a_flow_in_files_begins_with_values_and_no_message(tmp_path):
@@ -368,7 +364,7 @@ def test_a_flow_in_files_begins_with_values_and_no_message(tmp_path):
 def test_warnings_about_a_flow_are_logged_when_it_is_run(caplog):
     flow = Workflow.create("Warned", Draft).start_with(
         lambda doc: StepResult({}, confidence=0.9),
-        lambda it: it.require_confidence(0.5),
+        lambda item: item.require_confidence(0.5),
         name="sure",
     )
     assert weft.run(flow, Draft(topic="looms")).outcome == "completed"

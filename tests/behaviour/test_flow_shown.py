@@ -20,9 +20,9 @@ from weft.flow import (
     open_flow,
     run_flow,
 )
+from weft.ports.live import TextDelta
 from weft.ports.model import ModelRequest
 from weft.retrieval import Collection, RetrievalResult
-from weft.runtime.runs.live_stream import TextDelta
 from weft.runtime.signals import Answer
 from weft.spec.type_parser import parse_type
 from weft.spec.variables import StaticSource, Variable
@@ -78,7 +78,9 @@ def sent(context=None, adapter=None, **values):
         found = {Library: adapter or library()}
         result = await run_flow(built(context), Doc(**values), model=model, collections=found)
         assert result.outcome == "completed", result.reason
-        return [(it["role"], it["content"]) for it in model.requests[0].messages], result
+        return [
+            (message["role"], message["content"]) for message in model.requests[0].messages
+        ], result
 
     return waits(whole)
 
@@ -123,7 +125,7 @@ def test_a_search_gets_query_top_k_min_relevance_and_filters_of_both_kinds():
     )
     (source,) = flow.build().flow.steps[0].context.sources
     assert (source.collection, source.query, source.query_path) == ("Library", None, "query")
-    assert [(it.key, it.value, it.path) for it in source.filters] == [
+    assert [(filter_.key, filter_.value, filter_.path) for filter_ in source.filters] == [
         ("year", None, "year"),
         ("kind", "paper", None),
     ]
@@ -141,7 +143,7 @@ def test_a_search_gets_query_top_k_min_relevance_and_filters_of_both_kinds():
 def test_a_query_may_be_a_text():
     adapter = library()
     sent(lambda c: c.from_retrieval("Library", lambda r: r.query("ants")), adapter)
-    assert [it.query for it in adapter.searches] == ["ants"]
+    assert [search.query for search in adapter.searches] == ["ants"]
 
 
 def test_top_k_and_min_relevance_choose_the_passages():
@@ -172,7 +174,7 @@ def test_another_adapter_is_given_to_the_same_flow():
     assert waits(whole) == ["Context:\nOne.", "Context:\nTwo.\n---\nThree."]
 
 
-def test_a_variable_that_is_no_part_of_the_state_is_shown():
+def test_variable_outside_the_state_is_shown():
     flow = built(lambda c: c.from_variable("tier")).variables(
         {"tier": Variable(type=parse_type("str"), source=StaticSource(value="gold"))}
     )
@@ -230,8 +232,8 @@ def test_artifacts_of_a_board_are_shown_newest_first_within_filters_and_limit(tm
         file = tmp_path / "journal.db"
         async with Board(name="Desk", journal=file) as board:
             board.types(Note, Other)
-            for it in (Note(text="a"), Note(text="b"), Other(text="c"), Note(text="d")):
-                await board.publish(it)
+            for item in (Note(text="a"), Note(text="b"), Other(text="c"), Note(text="d")):
+                await board.publish(item)
             await board.run_until_idle()
         notes = FilterConfig(types={"Note"})
         flow = built(lambda c: c.from_board("Desk", filters=notes, limit=2))
@@ -241,7 +243,7 @@ def test_artifacts_of_a_board_are_shown_newest_first_within_filters_and_limit(tm
 
     result, text = waits(whole)
     assert result.outcome == "completed"
-    assert [it for it in "abcd" if f'{{"text": "{it}"}}' in text] == ["b", "d"]
+    assert [letter for letter in "abcd" if f'{{"text": "{letter}"}}' in text] == ["b", "d"]
     assert text.index('"d"') < text.index('"b"')
 
 
@@ -263,7 +265,7 @@ def test_headers_separator_hit_separator_and_template_make_the_text():
     assert messages[1][1] == "Context:\n<[title]\nBees / [Library]\nFirst. + Second. / Cite.>"
 
 
-def test_what_is_over_max_tokens_is_left_out_and_recorded():
+def test_parts_over_max_tokens_are_left_out_and_recorded():
     async def whole():
         flow = built(
             lambda c: c.from_retrieval(Library, lambda r: r.query("x")).formatted(
@@ -275,27 +277,27 @@ def test_what_is_over_max_tokens_is_left_out_and_recorded():
         async with open_flow(flow, model=model, collections=found) as host:
             run = await host.start("F", scope=LOCAL)
             await host.settled(run, scope=LOCAL)
-            events = [it.data async for it in host.events(run, scope=LOCAL)]
+            events = [event.data async for event in host.events(run, scope=LOCAL)]
         return model.requests[0].messages[1]["content"], events
 
     text, events = waits(whole)
     assert text == f"Context:\n{'x' * 40}"
-    (fetched,) = [it for it in events if isinstance(it, ContextFetched)]
+    (fetched,) = [event for event in events if isinstance(event, ContextFetched)]
     (left_out,) = fetched.step["context"]["left_out"]
     assert left_out["names"] == ["b.pdf"]
-    (assembled,) = [it for it in events if isinstance(it, ContextAssembled)]
+    (assembled,) = [event for event in events if isinstance(event, ContextAssembled)]
     assert left_out in assembled.manifest["left_out"]
 
 
-def test_what_was_shown_is_an_event_with_every_passage_and_score():
+def test_shown_passages_are_recorded_with_scores():
     async def whole():
         flow = built(lambda c: c.from_retrieval(Library, lambda r: r.query("x")))
         found = {Library: library(RetrievalResult("First.", 0.9, "a.pdf", {"page": 3}))}
         async with open_flow(flow, model=ScriptedModel(["x"]), collections=found) as host:
             run = await host.start("F", scope=LOCAL)
             await host.settled(run, scope=LOCAL)
-            events = [it.data async for it in host.events(run, scope=LOCAL)]
-        return next(it for it in events if isinstance(it, ContextFetched)).step
+            events = [event.data async for event in host.events(run, scope=LOCAL)]
+        return next(event for event in events if isinstance(event, ContextFetched)).step
 
     recorded = waits(whole)
     (segment,) = recorded["context"]["segments"]
@@ -328,7 +330,7 @@ def test_an_assembler_with_its_options_takes_the_place_of_sources():
 # -- inside one run
 
 
-def test_what_a_run_has_searched_for_is_not_searched_for_again():
+def test_run_does_not_repeat_a_search():
     def ask(options):
         return options.with_context(
             lambda c: c.from_retrieval(Library, lambda r: r.query(lambda s: s.query))
@@ -341,10 +343,10 @@ def test_what_a_run_has_searched_for_is_not_searched_for_again():
         flow.then(lambda s: {"query": "ants"}, name="change").then(Analyse, ask, name="other")
         model = ScriptedModel(["a", "b", "c"])
         await run_flow(flow, Doc(), model=model, collections={Library: adapter})
-        assert [it.messages[1]["content"] for it in model.requests] == [
+        assert [request.messages[1]["content"] for request in model.requests] == [
             "Context:\nFirst.\n---\nSecond."
         ] * 3
-        return [it.query for it in adapter.searches]
+        return [search.query for search in adapter.searches]
 
     assert waits(whole) == ["how bees dance", "ants"]
 
@@ -378,7 +380,7 @@ def test_words_are_streamed_beside_the_journal_and_the_typed_result_is_the_same(
 
             async def listen():
                 events = host.events(run, scope=LOCAL, follow=True)
-                deltas.extend([it async for it in events if isinstance(it, TextDelta)])
+                deltas.extend([event async for event in events if isinstance(event, TextDelta)])
 
             if follow:
                 listener = asyncio.create_task(listen())
@@ -387,14 +389,14 @@ def test_words_are_streamed_beside_the_journal_and_the_typed_result_is_the_same(
                 await listener
             await host.settled(run, scope=LOCAL)
             state = await host.state(run, scope=LOCAL)
-            kinds = [type(it.data).__name__ async for it in host.events(run, scope=LOCAL)]
+            kinds = [type(event.data).__name__ async for event in host.events(run, scope=LOCAL)]
         return deltas, (state.variables["text"], state.variables["number"]), kinds
 
     deltas, streamed, events = waits(lambda: whole(follow=True))
     none, plain, same_events = waits(lambda: whole(follow=False))
-    assert "".join(it.text for it in deltas) == reply
+    assert "".join(delta.text for delta in deltas) == reply
     assert len(deltas) > 1
-    assert [it.offset for it in deltas][:2] == [0, len(deltas[0].text)]
+    assert [delta.offset for delta in deltas][:2] == [0, len(deltas[0].text)]
     assert none == []
     assert streamed == plain == ("one two three", 4)
     assert events == same_events
@@ -421,7 +423,7 @@ def remembering(flow, *, max_messages=None):
 
 
 def said(request) -> list[str]:
-    return [it["content"] for it in request.messages if it["role"] != "system"]
+    return [message["content"] for message in request.messages if message["role"] != "system"]
 
 
 async def conversed(tmp_path, *, restart, **limits):
@@ -445,10 +447,10 @@ async def conversed(tmp_path, *, restart, **limits):
         async with open_flow(flow, model=model, journal=file) as host:
             state = await answered(host, run)
     assert state.outcome == "completed", state.reason
-    return [said(it) for it in model.requests]
+    return [said(request) for request in model.requests]
 
 
-def test_an_agent_sees_what_it_was_asked_and_said_in_earlier_steps_and_no_other(tmp_path):
+def test_agent_sees_its_own_earlier_steps_only(tmp_path):
     found = waits(lambda: conversed(tmp_path, restart=False))
     assert found == [
         ["Begin."],
@@ -469,7 +471,7 @@ def test_the_conversation_of_an_agent_is_there_after_a_restart(tmp_path):
 
 
 @pytest.mark.parametrize("begun", [True, False])
-def test_what_an_agent_said_side_by_side_stands_in_the_order_of_the_paths(begun):
+def test_messages_of_parallel_paths_are_in_path_order(begun):
     def asked(text, name):
         return lambda path: path.then(agent("Writer", prompt=text, output=name), name=name)
 
@@ -484,7 +486,7 @@ def test_what_an_agent_said_side_by_side_stands_in_the_order_of_the_paths(begun)
             .join(lambda doc: None, name="join")
             .then(
                 agent("Writer", prompt="End.", output="text"),
-                lambda it: it.with_context(lambda c: c.from_history()),
+                lambda item: item.with_context(lambda c: c.from_history()),
                 name="end",
             )
         )

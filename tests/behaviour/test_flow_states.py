@@ -66,7 +66,7 @@ class Sum(BaseModel):
     @field_validator("items")
     @classmethod
     def positive(cls, value: list[int]):
-        return [abs(it) for it in value]
+        return [abs(item) for item in value]
 
     @model_validator(mode="after")
     def sum_up(self):
@@ -85,7 +85,7 @@ class Sum(BaseModel):
         lambda state: state.model_copy(update={"items": [5, -6]}),
     ],
 )
-def test_what_validators_set_counts_with_a_patch_as_with_a_whole_state(step):
+def test_values_set_by_validators_count_for_a_patch_too(step):
     flow = (
         Workflow.create("F", Sum)
         .start_with(step, name="step")
@@ -101,7 +101,7 @@ def test_what_validators_set_counts_with_a_patch_as_with_a_whole_state(step):
     assert ended.state.variables["seen"] == {"11": 2}
 
 
-def test_what_a_step_does_to_the_state_it_was_given_does_not_count_with_its_patch():
+def test_mutating_the_given_state_does_not_change_the_patch():
     def step(state: Sum):
         state.log.append("lost")
         state.seen["lost"] = 1
@@ -118,7 +118,7 @@ class Tagged(BaseModel):
     right: int = 0
 
 
-def test_a_set_that_nobody_changes_is_no_conflict_between_paths():
+def test_unchanged_set_is_not_a_conflict():
     flow = (
         Workflow.create("F", Tagged)
         .start_with(nothing)
@@ -128,7 +128,7 @@ def test_a_set_that_nobody_changes_is_no_conflict_between_paths():
         )
         .join(nothing, name="join")
     )
-    tags = {f"word {it}" for it in range(50)}
+    tags = {f"word {number}" for number in range(50)}
     assert weft.run(flow, Tagged(tags=tags)).output == Tagged(tags=tags, left=1, right=1)
 
 
@@ -176,8 +176,8 @@ class Tree(BaseModel):
         (WithSecretInside, "logins.token is a SecretStr"),
         (WithOtherSecret, "pin is a Secret"),
         (WithDataclass, "key.key is a SecretBytes"),
-        (WithExcluded, "name is left out"),
-        (Tree, "note is left out"),
+        (WithExcluded, "name is excluded from"),
+        (Tree, "note is excluded from"),
     ],
 )
 def test_a_class_with_fields_that_json_would_lose_is_refused(kind: type[BaseModel], told: str):
@@ -206,8 +206,8 @@ class Loose(BaseModel):
     ],
 )
 def test_values_that_no_json_has_are_refused_by_the_name_of_their_field(field, value):
-    with pytest.raises(UsageError, match=f"{field} cannot be kept as JSON"):
+    with pytest.raises(UsageError, match=f"{field} cannot be stored as JSON"):
         run(nothing, Loose(**{field: value}))
     ended = run(lambda state: {field: value}, Loose())
     assert ended.outcome == "failed"
-    assert f"{field} cannot be kept as JSON" in ended.reason
+    assert f"{field} cannot be stored as JSON" in ended.reason

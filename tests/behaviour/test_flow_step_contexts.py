@@ -7,11 +7,11 @@ import pytest
 from pydantic import BaseModel
 
 from support.flow_hosts import SCOPE, FlowPlay, derived, step
-from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.sql import SqliteStore
 from weft.context.agent_step import AgentStep, Failure, PathResult, StepContext
 from weft.context.step_context import AssembledContext
+from weft.ports.live import TextDelta
 from weft.ports.retrieval import Collection
-from weft.runtime.runs.live_stream import TextDelta
 from weft.testing import FunctionModel, InMemoryVectorAdapter, ScriptedModel
 
 
@@ -44,7 +44,7 @@ def broken(state):
     raise LookupError("no seat left")
 
 
-def test_a_failure_path_is_told_what_has_failed():
+def test_failure_path_receives_the_failure():
     play, given = FlowPlay(), []
     path = {"steps": [step("note", play.function(noting(given)))]}
     ended = ran(play, step("fly", play.function(broken), on_failure=path))
@@ -60,7 +60,7 @@ def test_a_failure_path_is_told_what_has_failed():
     assert failure.input
 
 
-def test_a_compensation_is_told_what_it_undoes():
+def test_compensation_receives_the_step_it_undoes():
     play, given = FlowPlay(), []
     book = step(
         "book",
@@ -101,7 +101,7 @@ def test_an_agent_may_undo_a_step_and_is_shown_no_context():
     assert ended.variables["note"] == "Undone. []"
 
 
-def test_a_join_is_told_how_each_path_came_out():
+def test_join_receives_the_result_of_each_path():
     play, given = FlowPlay(), []
     recovery = {"steps": [step("recover", play.function(lambda state: None))]}
     paths = [
@@ -119,7 +119,7 @@ def test_a_join_is_told_how_each_path_came_out():
     assert ended.outcome == "completed"
     ((state, context),) = given
     assert state.note == "a"
-    assert {name: it.status for name, it in context.paths.items()} == {
+    assert {name: path.status for name, path in context.paths.items()} == {
         "good": "success", "bad": "failed", "saved": "recovered",
     }  # fmt: skip
     assert context.paths["good"] == PathResult("success", None)
@@ -136,7 +136,7 @@ def test_attempts_are_counted_and_have_keys_of_their_own():
 
     retry = {"attempts": 2, "delay_seconds": 0.01}
     assert ran(play, step("shaky", play.function(shaky), retry=retry)).outcome == "completed"
-    assert [it.attempt for it in given] == [1, 2]
+    assert [item.attempt for item in given] == [1, 2]
     assert given[0].key != given[1].key
 
 
@@ -167,11 +167,13 @@ class Write(AgentStep[Trip]):
         return "Write."
 
     def apply(self, state, response, assembly):
-        return {"note": f"{response.text} {[it.content for it in assembly.retrieval_results]}"}
+        return {
+            "note": f"{response.text} {[result.content for result in assembly.retrieval_results]}"
+        }
 
 
 @pytest.mark.parametrize("where", ["prompt", "messages", "assembler"])
-def test_what_fails_before_a_step_is_told_with_its_exception_and_without_secrets(where):
+def test_failure_before_a_step_has_its_exception_without_secrets(where):
     def fail():
         raise LookupError("the key is hush-hush-42")
 
@@ -232,9 +234,9 @@ def test_after_a_crash_nothing_is_asked_again_and_the_same_bytes_are_sent(tmp_pa
             model=FunctionModel(never),
             collections={Library: library(("Bees dance.", 0.9))},
         )
-        play.journal = await SqliteJournal.open(tmp_path / "journal.db")
-        it = step("write", play.agent("Writer", Write), context=SOURCES)
-        spec = play.spec(it, state=Trip, variables=VARIABLES)
+        play.journal = await SqliteStore.open(tmp_path / "journal.db")
+        node = step("write", play.agent("Writer", Write), context=SOURCES)
+        spec = play.spec(node, state=Trip, variables=VARIABLES)
         async with play.host(spec) as host:
             await host.start("F", scope=SCOPE, run="r1")
             await asked.wait()
@@ -247,7 +249,7 @@ def test_after_a_crash_nothing_is_asked_again_and_the_same_bytes_are_sent(tmp_pa
             collections={Library: library(("Ants crawl.", 0.9))},
         )
         play.objects = before.objects
-        play.journal = await SqliteJournal.open(tmp_path / "journal.db")
+        play.journal = await SqliteStore.open(tmp_path / "journal.db")
         async with play.host(spec) as host:
             await host.resume("r1", scope=SCOPE, take_over=True)
             await host.settled("r1", scope=SCOPE)
@@ -262,16 +264,13 @@ def test_after_a_crash_nothing_is_asked_again_and_the_same_bytes_are_sent(tmp_pa
     assert ended.variables["note"] == "Done. ['Bees dance.']"
 
 
-def test_what_an_agent_says_is_heard_as_it_is_spoken():
-    async def whole():
-        play = FlowPlay(agents=["Writer"], model=ScriptedModel(["One two three."]))
-        it = step("write", play.agent("Writer", Write))
-        async with play.host(play.spec(it, state=Trip, variables=VARIABLES)) as host:
-            run = await host.start("F", scope=SCOPE, streamed=True)
-            return [it async for it in host.events(run, scope=SCOPE, follow=True)]
-
-    heard = asyncio.run(whole())
-    assert "".join(it.text for it in heard if isinstance(it, TextDelta)) == "One two three."
+async def test_reply_is_streamed():
+    play = FlowPlay(agents=["Writer"], model=ScriptedModel(["One two three."]))
+    node = step("write", play.agent("Writer", Write))
+    async with play.host(play.spec(node, state=Trip, variables=VARIABLES)) as host:
+        run = await host.start("F", scope=SCOPE, streamed=True)
+        heard = [event async for event in host.events(run, scope=SCOPE, follow=True)]
+    assert "".join(item.text for item in heard if isinstance(item, TextDelta)) == "One two three."
 
 
 @pytest.mark.parametrize("reply", ['{"note": 3}', "no json"])
@@ -285,4 +284,4 @@ def test_a_reply_that_does_not_fit_the_class_of_the_step_fails_the_attempt(reply
     play = FlowPlay(agents=["Writer"], model=ScriptedModel([reply] * 5))
     ended = ran(play, step("write", play.agent("Writer", Strict)))
     assert ended.outcome == "failed"
-    assert "the reply does not fit Note" in play.failures()[0].error
+    assert "the reply is not a valid Note" in play.failures()[0].error

@@ -11,10 +11,12 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from support.flow_hosts import SCOPE, FlowPlay, derived, step
+from weft import run as run_workflow
 from weft import tool
 from weft.context.agent_step import AgentStep, Response, StepContext, StepResult
 from weft.engine.events import ToolCalled
 from weft.errors import LinkError, UsageError
+from weft.flow import Workflow
 from weft.testing import FunctionModel, ScriptedModel
 
 
@@ -54,8 +56,8 @@ def failure(function, **rest) -> str:
     """Return why a step of one function failed."""
     play, ended = ran(function, **rest)
     assert ended.outcome == "failed"
-    (it,) = play.failures()
-    return it.error
+    (failure,) = play.failures()
+    return failure.error
 
 
 # -- what a function is given
@@ -83,11 +85,11 @@ def test_a_function_may_want_a_context():
         return {"text": f"{context.run} {context.step} {context.attempt} {context.key}"}
 
     play, ended = ran(told)
-    (called,) = [it for it in play.events if isinstance(it.data, ToolCalled)]
+    (called,) = [event for event in play.events if isinstance(event.data, ToolCalled)]
     assert ended.variables["text"] == f"r1 work 1 app/r1:{called.seq}"
 
 
-def test_what_has_a_default_of_its_own_is_the_authors():
+def test_declared_default_is_kept():
     with pytest.raises(LinkError, match="takes neither"):
         ran(lambda state, other, third: None)
     with pytest.raises(LinkError, match="takes neither"):
@@ -111,12 +113,12 @@ def test_a_class_does_a_step_with_run_and_is_made_with_its_options():
     assert ran(Count(6))[1].variables["words"] == 6
 
 
-def test_what_cannot_be_a_step_is_refused_before_a_run():
+def test_invalid_step_is_refused_before_a_run():
     class Nothing: ...
 
     with pytest.raises(LinkError, match="does no step"):
         ran(Nothing())
-    with pytest.raises(LinkError, match="is not a class of a state"):
+    with pytest.raises(LinkError, match="is not a state class"):
         ran(lambda state: None, state=Nothing())
 
 
@@ -132,11 +134,11 @@ def test_the_state_is_frozen_and_what_is_done_to_it_changes_nothing():
 
 def test_without_a_class_the_state_is_a_mapping_with_attributes_that_cannot_be_changed():
     def work(state):
-        with pytest.raises(TypeError, match="cannot be changed"):
+        with pytest.raises(TypeError, match="the state is read-only"):
             state["words"] = 1
-        with pytest.raises(TypeError, match="cannot be changed"):
+        with pytest.raises(TypeError, match="the state is read-only"):
             state.words = 1
-        with pytest.raises(TypeError, match="cannot be changed"):
+        with pytest.raises(TypeError, match="the state is read-only"):
             state.update(words=1)
         with pytest.raises(AttributeError, match="the state has no field wrods"):
             _ = state.wrods
@@ -223,20 +225,20 @@ def test_a_result_says_how_sure_it_is():
         ([("words", 1)], "it returned a value of type list"),
         ({"wrods": 1}, "it returned wrods, and the state has no such field; did you mean words?"),
         ({"zzzzzz": 1}, "available: text, words, notes, scores, seen"),
-        ({"words": "many"}, "does not fit Doc: words: Input should be a valid integer"),
+        ({"words": "many"}, "invalid Doc: words: Input should be a valid integer"),
         ({"words": -1}, "words: Input should be greater than or equal to 0"),
         ({"words": "x", "text": 1}, r"\(and 1 more\)"),
         ({"notes": "abc"}, "notes is appended to: return a list of the new entries"),
         ({"scores": ["a"]}, "scores is merged: return a mapping of the new keys"),
-        (Doc.model_construct(words="x"), "does not fit Doc: words"),
-        (Doc(notes=["other"], scores={"a": 1}), "notes is appended to, and an entry .* changed"),
-        (Doc(notes=["a"], scores={}), "scores is merged, and a was removed"),
+        (Doc.model_construct(words="x"), "invalid Doc: words"),
+        (Doc(notes=["other"], scores={"a": 1}), "with merge: append, and the list was changed"),
+        (Doc(notes=["a"], scores={}), "with merge: merge, and a was removed"),
         (StepResult({}, confidence=2), "the confidence 2; it is a number from 0 to 1"),
         (StepResult({}, confidence=True), "the confidence True"),
         (StepResult(5), "a value of type int"),
     ],
 )
-def test_what_does_not_fit_fails_the_step_and_changes_nothing(returned, told):
+def test_invalid_result_fails_the_step_and_changes_nothing(returned, told):
     def work(state):
         return returned
 
@@ -251,7 +253,7 @@ def test_what_does_not_fit_fails_the_step_and_changes_nothing(returned, told):
 def test_without_a_class_types_are_those_of_the_variables():
     assert "words" in failure(lambda state: {"words": "many"}, state=None)
     told = failure(lambda state: {"text": object()}, state=None)
-    assert "it returned a value of type dict that is no JSON" in told
+    assert "it returned a value of type dict that is not JSON" in told
     told = failure(lambda state: 3, state=None)
     assert "return a dict of changed fields, the state or None" in told
 
@@ -280,10 +282,12 @@ async def test_a_state_that_does_not_fit_its_class_is_refused_before_anything_is
     play = FlowPlay()
     variables = {**VARIABLES, "text": derived("str"), "words": derived("int")}
     variables = variables if state is Order else VARIABLES
-    spec = play.spec(step("work", play.function(lambda it: None)), state=state, variables=variables)
+    spec = play.spec(
+        step("work", play.function(lambda item: None)), state=state, variables=variables
+    )
 
     async with play.host(spec) as host:
-        with pytest.raises(UsageError, match=f"F cannot begin: {told}") as caught:
+        with pytest.raises(UsageError, match=f"F cannot start: {told}") as caught:
             await host.start("F", scope=SCOPE, values=values)
         assert caught.value.hint.endswith(hint)
         assert not await host.runs(scope=SCOPE)
@@ -304,7 +308,7 @@ def test_messages_and_the_log_name_the_step(caplog):
     )
     ended = play.run(spec)
     assert ended.reason.startswith("second failed: AttributeError: ")
-    told = [it.error for it in play.failures()]
+    told = [failure.error for failure in play.failures()]
     assert told[-1].startswith("first.compensate: it returned nothing, and the state has no such")
     (message,) = caplog.messages
     assert message.startswith("step second failed with AttributeError (attempt 1)\n")
@@ -344,7 +348,7 @@ def test_a_long_stack_is_cut_where_it_begins():
     assert failed.exception["stack"].endswith("ZeroDivisionError: division by zero")
 
 
-def test_an_exception_whose_message_cannot_be_made_is_told_all_the_same():
+def test_exception_with_a_broken_message_is_reported():
     class Odd(Exception):
         def __str__(self):
             raise RuntimeError
@@ -415,6 +419,27 @@ def test_generator_exit_in_a_step_fails_the_step(is_async):
     assert play.failures()[0].error.endswith("raised GeneratorExit and gave no result")
 
 
+@pytest.mark.parametrize("error", [GeneratorExit, SystemExit])
+def test_validator_of_a_state_that_exits_fails_the_step(error):
+    class Strict(BaseModel):
+        words: int = 0
+
+        @field_validator("words")
+        @classmethod
+        def not_seven(cls, words: int) -> int:
+            if words == 7:
+                raise error
+            return words
+
+    def count(state: Strict) -> dict[str, int]:
+        return {"words": 7}
+
+    flow = Workflow.create("Count", Strict).start_with(count)
+    result = run_workflow(flow, Strict(), model="sample")
+    assert result.outcome == "failed"
+    assert "the code " in result.reason
+
+
 # -- steps of agents
 
 
@@ -444,7 +469,7 @@ def agent_run(agent_step, *replies, state=Doc, retry=None, **values):
 
 
 def sent(play) -> list[dict]:
-    return [it for request in play.model.requests for it in request.messages]
+    return [message for request in play.model.requests for message in request.messages]
 
 
 def test_the_step_of_an_agent_writes_the_prompts_and_applies_the_reply():
@@ -482,9 +507,9 @@ def test_messages_may_be_built_by_hand_also_as_a_generator_or_async():
             return ({"role": "user", "content": "Go."},)
 
     play, _ = agent_run(ByHand, "Short.")
-    assert [it["content"] for it in sent(play)] == ["write", "Yes?", "Go."]
+    assert [message["content"] for message in sent(play)] == ["write", "Yes?", "Go."]
     play, _ = agent_run(Async, "Short.")
-    assert [it["content"] for it in sent(play)] == ["Go."]
+    assert [message["content"] for message in sent(play)] == ["Go."]
 
 
 def test_a_reply_may_be_applied_async_and_returns_what_functions_do():
@@ -534,7 +559,7 @@ def test_prompts_that_raise_fail_the_attempt():
     assert "no prompt" in ended.reason
 
 
-def test_what_apply_raises_fails_the_attempt():
+def test_exception_in_apply_fails_the_attempt():
     class Broken(Summarise):
         def apply(self, state, response, assembly):
             raise LookupError("cannot be applied")
@@ -546,7 +571,7 @@ def test_what_apply_raises_fails_the_attempt():
     assert failed.exception["type"] == "LookupError"
 
 
-def test_what_is_no_step_of_an_agent_is_refused_before_a_run():
+def test_object_that_is_not_an_agent_step_is_refused():
     class Half(AgentStep[Doc]):
         def system_prompt(self):
             return ""

@@ -38,7 +38,9 @@ def package(name="Made", **files):
 
 
 def bundle(*packages, pack=None):
-    named = {json.loads(it["orchestrator.json"])["workflow_name"]: it for it in packages}
+    named = {
+        json.loads(package["orchestrator.json"])["workflow_name"]: package for package in packages
+    }
     return {"packages": named, "pack": pack, "verdict": {}}
 
 
@@ -65,7 +67,7 @@ def test_a_new_package_is_written_as_generated(place):
     (change,) = put(made).changes
     assert change.created
     assert texts(place / "workflows" / "Made") == made
-    assert not [it for it in place.rglob("*") if ".check-" in it.name]
+    assert not [item for item in place.rglob("*") if ".check-" in item.name]
 
 
 def test_the_work_of_people_stays_and_the_difference_is_shown(place):
@@ -101,18 +103,18 @@ def test_a_conflict_is_refused_and_names_the_line(place):
     assert read_files(place / "workflows").files == before
 
 
-def test_what_was_not_generated_here_is_never_overwritten(place):
+def test_foreign_files_are_never_overwritten(place):
     file = place / "workflows" / "Made" / "orchestrator.json"
     file.parent.mkdir(parents=True)
     file.write_text("{}")
     promotion = put(package("Another"), package())
-    assert [str(it) for it in promotion.strangers] == ["workflows/Made"]
+    assert [str(path) for path in promotion.strangers] == ["workflows/Made"]
     assert file.read_text() == "{}"
     assert not (place / "workflows" / "Another").exists()
 
 
 @pytest.mark.parametrize("kind", ["file", "link"])
-def test_what_is_no_folder_is_left_alone(place, kind):
+def test_path_that_is_not_a_folder_is_left_alone(place, kind):
     (place / "workflows").mkdir()
     where = place / "workflows" / "Made"
     if kind == "file":
@@ -123,7 +125,7 @@ def test_what_is_no_folder_is_left_alone(place, kind):
     assert not (place / "elsewhere").exists()
 
 
-def test_what_does_not_check_clean_together_is_refused(place):
+def test_packages_with_joint_errors_are_refused(place):
     put(package())
     agents = place / "workflows" / "Made" / "agents.json"
     data = json.loads(agents.read_text())
@@ -135,7 +137,7 @@ def test_what_does_not_check_clean_together_is_refused(place):
     assert not (agents.parent / "notes.md").exists()
 
 
-def test_what_cannot_be_written_leaves_everything_as_it_was(place, monkeypatch):
+def test_failed_write_changes_nothing(place, monkeypatch):
     put(package())
     before = read_files(place / "workflows").files
 
@@ -167,15 +169,15 @@ def planned(purpose, name="Made"):
     return package(name, **{"action_plan.json": json.dumps(plan)})
 
 
-def test_what_was_made_from_another_plan_is_in_the_way_unless_it_is_to_be_updated(place):
+def test_package_of_another_plan_is_refused_without_update(place):
     pack = {"file": "made.json", "text": '{"name": "Made"}\n'}
     promote(ready(bundle(planned("claims"), pack=pack)))
     again = bundle({**planned("claims"), "notes.md": "new"}, pack={**pack, "text": "{}\n"})
     assert ready(again).ok
     other = bundle(planned("orders"), pack=pack)
-    assert [str(it) for it in ready(other).others] == ["workflows/Made", "packs/made.json"]
+    assert [str(each) for each in ready(other).others] == ["workflows/Made", "packs/made.json"]
     beside = ready(bundle(planned("orders", "Other"), pack=pack)).others
-    assert [str(it) for it in beside] == ["packs/made.json"]
+    assert [str(item) for item in beside] == ["packs/made.json"]
     assert ready(other, update=True).ok
     assert ready(bundle(planned("orders")), "other/workflows").ok
 
@@ -286,20 +288,20 @@ def test_a_plan_that_does_not_hold_is_refused_with_its_places(made, capsys):
 #: A command that dies right before it writes to the journal so many times, or at a function.
 DYING = """
 import os, signal, sys
-from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.sql import SqliteStore
 import weft.app.promotion as promotion
 at, words = sys.argv[1], sys.argv[2:]
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 if at.isdigit():
-    left, append = int(at), SqliteJournal.append
-    async def dying(self, batch):
+    left, append = int(at), SqliteStore.append
+    async def dying(self, batch, *, owner):
         global left
         left -= 1
         if not left:
             die()
-        await append(self, batch)
-    SqliteJournal.append = dying
+        return await append(self, batch, owner=owner)
+    SqliteStore.append = dying
 else:
     setattr(promotion, at, die)
 from weft.cli.app import main
@@ -311,11 +313,11 @@ def opened(place, capsys):
     """Return the questions and the replies of the last run, each as often as it was there."""
     capsys.readouterr()
     assert main(["--workspace", str(place), "runs", "tail", "last", "--json"]) == 0
-    events = [json.loads(it).get("event") for it in capsys.readouterr().out.splitlines()]
+    events = [json.loads(line).get("event") for line in capsys.readouterr().out.splitlines()]
     return Counter(
-        (it["kind"], it["data"].get("tool") or it["actor"])
-        for it in events
-        if it and it["kind"] in ("RequestOpened", "ModelReplied", "ToolReturned")
+        (event["kind"], event["data"].get("tool") or event["actor"])
+        for event in events
+        if event and event["kind"] in ("RequestOpened", "ModelReplied", "ToolReturned")
     )
 
 
@@ -331,7 +333,7 @@ def undisturbed(tmp_path_factory):
 #: Before a write to the journal: as the first, at the approval, at the end;
 #: then while packages take their place.
 @pytest.mark.parametrize("at", ["2", "17", "40", "create_folder"])
-def test_a_generation_that_is_killed_goes_on_and_asks_nothing_twice(place, undisturbed, capsys, at):
+def test_killed_generation_continues_and_asks_nothing_twice(place, undisturbed, capsys, at):
     command = [sys.executable, "-c", DYING, at, "generate", BRIEF, "--approve", "--quiet"]
     killed = subprocess.run(command, check=False, capture_output=True, timeout=60)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
@@ -340,4 +342,4 @@ def test_a_generation_that_is_killed_goes_on_and_asks_nothing_twice(place, undis
     assert read_files(folder).files == read_files(undisturbed / "workflows" / folder.name).files
     assert opened(place, capsys) == opened(undisturbed, capsys)
     kept = (place / ".weft" / "generated" / "base").iterdir()
-    assert [it.name for it in kept] == [folder.name]
+    assert [item.name for item in kept] == [folder.name]

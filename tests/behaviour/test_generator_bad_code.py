@@ -78,13 +78,13 @@ def test_python_of_a_model_is_read_and_never_run(tmp_path, monkeypatch, capsys):
         ) -> Line | None:
             if request.agent not in (TOOLS, UI):
                 return None
-            for it in plain["tools"]:
-                if it["filename"].endswith(".py") and kinds:
+            for item in plain["tools"]:
+                if item["filename"].endswith(".py") and kinds:
                     kind, change = kinds.popitem()
-                    plain_files[it["filename"]] = it["content"]
-                    it["content"] = change(it["content"])
-                    assert it["content"] != plain_files[it["filename"]]
-                    used[it["filename"]] = kind
+                    plain_files[item["filename"]] = item["content"]
+                    item["content"] = change(item["content"])
+                    assert item["content"] != plain_files[item["filename"]]
+                    used[item["filename"]] = kind
             return plain
 
         made = generate(twisted(twist))
@@ -124,8 +124,8 @@ def test_code_that_passes_is_not_run_either(tmp_path):
     """Simulated runs use the plain version: nobody has read the other one yet."""
 
     def raising(plain: dict[str, Any]) -> dict[str, Any]:
-        for it in plain["tools"]:
-            it["content"] = inside('raise RuntimeError("called")')(it["content"])
+        for item in plain["tools"]:
+            item["content"] = inside('raise RuntimeError("called")')(item["content"])
         return plain
 
     made = generate(only(TOOLS, raising))
@@ -154,7 +154,7 @@ def test_components_of_a_model_are_parsed_and_never_run(kind, tmp_path):
     plain: dict[str, str] = {}
 
     def hostile(part: dict[str, Any]) -> dict[str, Any]:
-        entry = next(it for it in part["tools"] if it["filename"] == path)
+        entry = next(item for item in part["tools"] if item["filename"] == path)
         plain[path] = entry["content"]
         entry["content"] = entry["content"].replace(old, new, 1)
         assert entry["content"] != plain[path]
@@ -176,10 +176,10 @@ def test_files_and_libraries_are_those_that_may_be(tmp_path):
     def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
         if request.agent not in (TOOLS, UI):
             return None
-        for it in plain["tools"]:
-            it["installRequirements"] = LIBRARIES
+        for item in plain["tools"]:
+            item["installRequirements"] = LIBRARIES
         plain["tools"] += [
-            {"filename": it, "content": "X = 1", "installRequirements": []} for it in STRANGE
+            {"filename": item, "content": "X = 1", "installRequirements": []} for item in STRANGE
         ]
         return plain
 
@@ -187,8 +187,8 @@ def test_files_and_libraries_are_those_that_may_be(tmp_path):
     (folder,) = sound(made, tmp_path)
     plain = generate(twisted(lambda *_: None))
     assert made.files.keys() == plain.files.keys(), "no file is new, nor is anything installed"
-    assert {it.name for it in tmp_path.iterdir()} == {"workflows"}
-    assert [it.name for it in (tmp_path / "workflows").iterdir()] == [folder.name]
+    assert {item.name for item in tmp_path.iterdir()} == {"workflows"}
+    assert [item.name for item in (tmp_path / "workflows").iterdir()] == [folder.name]
     for name in STRANGE:
         assert made.replaced[f"{TOOLS} {name}"] == "there is no such file"
     assert (
@@ -215,17 +215,17 @@ def improved(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
 
 
 def better_tools(part: dict[str, Any]) -> None:
-    for it in part["tools"]:
-        it["description"] = f"Improved: {it['description']}"[:140]
+    for item in part["tools"]:
+        item["description"] = f"Improved: {item['description']}"[:140]
 
 
 def better_variables(part: dict[str, Any]) -> None:
-    for it in part["ContextVariablesPlan"]["definitions"].values():
-        it["description"] = "An improved description."
+    for value in part["ContextVariablesPlan"]["definitions"].values():
+        value["description"] = "An improved description."
 
 
 def better_prompts(part: dict[str, Any]) -> None:
-    for section in (it for agent in part["agents"] for it in agent["prompt_sections"]):
+    for section in (item for agent in part["agents"] for item in agent["prompt_sections"]):
         section["content"] += "\nBe brief, and say what you are not sure of."
 
 
@@ -235,13 +235,13 @@ def better_greeting(part: dict[str, Any]) -> None:
 
 
 def better_components(part: dict[str, Any]) -> None:
-    for it in part["tools"]:
-        it["content"] = it["content"].replace("<section>", '<section className="card">')
+    for item in part["tools"]:
+        item["content"] = item["content"].replace("<section>", '<section className="card">')
 
 
 def better_code(part: dict[str, Any]) -> None:
-    for it in part["tools"]:
-        it["content"] = inside("noted = len(str(1))")(it["content"])
+    for item in part["tools"]:
+        item["content"] = inside("noted = len(str(1))")(item["content"])
 
 
 BETTER = {
@@ -255,7 +255,7 @@ BETTER = {
 
 
 @pytest.mark.parametrize("brief", ["02-invoice-approval.txt", "16-hiring-pack.txt"])
-def test_what_a_good_model_adds_is_in_the_package(brief, tmp_path):
+def test_additions_of_a_good_model_are_in_the_package(brief, tmp_path):
     made = generate(twisted(improved), (BRIEFS / brief).read_text(encoding="utf-8"))
     sound(made, tmp_path)
     assert made.replaced == {}
@@ -263,12 +263,12 @@ def test_what_a_good_model_adds_is_in_the_package(brief, tmp_path):
     for number, files in enumerate(made.packages.values()):
         said = [
             section
-            for it in json.loads(files["agents.json"])["agents"]
-            for section in it["prompt_sections"]
+            for entry in json.loads(files["agents.json"])["agents"]
+            for section in entry["prompt_sections"]
         ]
-        assert all(it["content"].endswith("not sure of.") for it in said)
+        assert all(item["content"].endswith("not sure of.") for item in said)
         tools = json.loads(files["tools.json"])["tools"]
-        assert all(it["description"].startswith("Improved: ") for it in tools)
+        assert all(tool["description"].startswith("Improved: ") for tool in tools)
         assert "An improved description." in files["context_variables.json"]
         assert all(
             'className="card"' in text for path, text in files.items() if path.endswith("jsx")
@@ -278,7 +278,7 @@ def test_what_a_good_model_adds_is_in_the_package(brief, tmp_path):
     assert any("noted = len" in text for files in made.packages.values() for text in files.values())
 
 
-def test_what_is_wrong_is_told_whichever_workflow_it_is_of(tmp_path):
+def test_errors_of_every_workflow_are_reported(tmp_path):
     def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
         if request.agent == "AgentsAgent":
             plain["agents"][-1]["prompt_sections"][0]["content"] = "{secret}"
@@ -315,7 +315,8 @@ def picky(files, plain_code, simulate, pack=None) -> Verdict:
         if MARK in texts["agents.json"]
     )
     wrong = tuple(
-        PackageVerdict(it.name, it.digest, found, Simulation()) for it in verdict.packages
+        PackageVerdict(package.name, package.digest, found, Simulation())
+        for package in verdict.packages
     )
     return Verdict(wrong) if found else verdict
 
@@ -326,7 +327,13 @@ def marking(times: int) -> tuple[list[list[str]], Callable[..., Line | None]]:
 
     def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
         if request.agent == "AgentsAgent":
-            told.append([it["content"] or "" for it in request.messages if it["role"] == "system"])
+            told.append(
+                [
+                    message["content"] or ""
+                    for message in request.messages
+                    if message["role"] == "system"
+                ]
+            )
             if len(told) <= times:
                 plain["agents"][0]["prompt_sections"][0]["content"] += f" {MARK}"
             else:
@@ -343,7 +350,7 @@ def test_findings_of_the_whole_go_back_to_who_is_responsible(tmp_path, monkeypat
     made = generate(twisted(twist))
     sound(made, tmp_path)
     assert made.state.variables["repair_round"] == 2
-    assert ["it has the mark" in "".join(it) for it in told] == [False, True, True]
+    assert ["it has the mark" in "".join(item) for item in told] == [False, True, True]
     assert made.replaced == {}
     assert "Be brief." in made.files["agents.json"]
 
@@ -359,7 +366,7 @@ def test_after_three_times_the_part_is_plain(tmp_path, monkeypatch):
     assert [*made.replaced] == ["AgentsAgent the whole part"]
     assert "REF001 it has the mark" in made.replaced["AgentsAgent the whole part"]
     assert "Improved: " in made.files["tools.json"], "what the others did stays"
-    asked = next(it for it in made.asked if it.tool == "download")
+    asked = next(item for item in made.asked if item.tool == "download")
     assert "the package does not hold" in asked.payload["replaced"][0]
 
 
@@ -414,8 +421,10 @@ def test_a_plan_that_gives_no_package_that_holds_is_asked_about_again(tmp_path, 
     made = generate(twisted(lambda *_: None))
     sound(made, tmp_path)
     assert len(judged) == 2
-    told = [it.payload["message"] for it in made.asked if it.tool == "mermaid_sequence_diagram"]
+    told = [
+        item.payload["message"] for item in made.asked if item.tool == "mermaid_sequence_diagram"
+    ]
     why = "the plan gives no package that holds: W/tools.json: GEN001 a run failed"
-    assert [why in it for it in told] == [False, True]
+    assert [why in item for item in told] == [False, True]
     assert made.state.variables["package_findings"] == []
     assert made.state.variables["repair_target"] == "nobody"

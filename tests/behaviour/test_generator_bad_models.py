@@ -17,7 +17,7 @@ from weft.ports.model import ModelRequest
 from weft.spec.templates import references
 from weft.testing.models import FunctionModel, Line, call
 
-AGENTS = [it.agent for it in STEPS]
+AGENTS = [item.agent for item in STEPS]
 DESIGN = AGENTS[1:6]
 MEGABYTES = "All work and no play. " * 150_000
 
@@ -49,16 +49,16 @@ OF_NO_USE: dict[str, tuple[FunctionModel, str]] = {
 
 
 @pytest.mark.parametrize("kind", OF_NO_USE)
-def test_what_is_of_no_use_is_the_designers(kind, tmp_path):
+def test_useless_model_output_is_replaced_by_the_designer(kind, tmp_path):
     model, why = OF_NO_USE[kind]
     made = generate(model)
     sound(made, tmp_path)
     stood_in = made.stood_in()
     assert list(stood_in) == AGENTS
-    assert all(it.startswith("bad, which gave no") for it in stood_in.values())
+    assert all(value.startswith("bad, which gave no") for value in stood_in.values())
     assert all(why in stood_in[agent] for agent in AGENTS[1:])
     assert made.replaced == {}, "the designer's parts stand as they are"
-    assert [it.tool for it in made.asked if it.tool] == [
+    assert [item.tool for item in made.asked if item.tool] == [
         "interview",
         "mermaid_sequence_diagram",
         "download",
@@ -68,18 +68,18 @@ def test_what_is_of_no_use_is_the_designers(kind, tmp_path):
 def test_megabytes_are_kept_nowhere():
     made = generate(always(json.dumps({"PatternSelection": MEGABYTES})))
     assert "and no play" not in str(made.state.variables)
-    assert all(b"and no play" not in encode(it.data) for it in made.events)
+    assert all(b"and no play" not in encode(event.data) for event in made.events)
     assert len(made.requests) == len(AGENTS) + 1, "what is that long is not asked for again"
 
 
 def test_a_model_has_three_tries():
     made = generate(only("PatternAgent", '{"PatternSelection": "Pipeline"}'))
     first, second, third = made.replies("PatternAgent")
-    assert [it.answerer for it in (first, second, third)] == ["script", "script", "designer"]
+    assert [item.answerer for item in (first, second, third)] == ["script", "script", "designer"]
     assert (first.instead_of, second.instead_of) == ("", "")
     assert third.instead_of.startswith("bad, which gave nothing of use in 3 tries: ")
     assert len(made.refused("PatternAgent")) == 2
-    assert [it.agent for it in made.requests].count("PatternAgent") == 3
+    assert [request.agent for request in made.requests].count("PatternAgent") == 3
     assert list(made.stood_in()) == ["PatternAgent"], "the others are the model's"
 
 
@@ -95,11 +95,11 @@ def test_a_model_that_mends_its_reply_is_taken():
     assert made.stood_in() == {}
 
 
-def test_who_only_talks_is_asked_no_more(tmp_path):
+def test_talking_agent_is_not_asked_again(tmp_path):
     made = generate(only("InterviewAgent", "And what is your favourite colour?"))
     sound(made, tmp_path)
-    assert [it.kind for it in made.asked].count("chat") == 2
-    asked, over = [it.instead_of for it in made.replies("InterviewAgent") if it.instead_of]
+    assert [item.kind for item in made.asked].count("chat") == 2
+    asked, over = [reply.instead_of for reply in made.replies("InterviewAgent") if reply.instead_of]
     assert "it did not call interview" in asked
     assert "it did not reply NEXT when the form was answered" in over
 
@@ -108,7 +108,7 @@ def test_a_form_is_shown_once(tmp_path):
     asked = [call("interview", brief="Check invoices."), call("interview", brief="Again.")]
     made = generate(only("InterviewAgent", asked))
     sound(made, tmp_path)
-    assert [it.tool for it in made.asked].count("interview") == 1
+    assert [item.tool for item in made.asked].count("interview") == 1
     assert made.state.variables["interview"]["brief"] == "Check invoices."
 
 
@@ -202,7 +202,7 @@ def test_the_diagram_is_the_plans(tmp_path):
         )
     )
     sound(made, tmp_path)
-    asked = next(it for it in made.asked if it.tool == "mermaid_sequence_diagram")
+    asked = next(item for item in made.asked if item.tool == "mermaid_sequence_diagram")
     plain = generate(twisted(lambda *_: None)).state.variables["action_plan"]
     assert asked.payload["diagram"] == plain["MermaidSequenceDiagram"]["mermaid_diagram"]
     assert made.state.variables["action_plan"] == plain
@@ -239,15 +239,15 @@ TEXTS = {
 def with_text(value: Any, text: str, key: str = "") -> Any:
     """Put a text wherever one stands."""
     if isinstance(value, dict):
-        return {name: with_text(it, text, name) for name, it in value.items()}
+        return {name: with_text(item, text, name) for name, item in value.items()}
     if isinstance(value, list):
-        return [with_text(it, text, key) for it in value]
+        return [with_text(item, text, key) for item in value]
     return text if isinstance(value, str) and key in TEXTS else value
 
 
 def prompts(files: dict[str, str]) -> list[str]:
     agents = json.loads(files["agents.json"])["agents"]
-    return [section["content"] for it in agents for section in it["prompt_sections"]]
+    return [section["content"] for agent in agents for section in agent["prompt_sections"]]
 
 
 @pytest.mark.parametrize("text", INJECTED)
@@ -257,7 +257,7 @@ def test_texts_of_a_plan_are_texts(text, tmp_path):
 
     made = generate(twisted(twist))
     sound(made, tmp_path)
-    put_in = {it.name for text in prompts(made.files) for it in references(text)}
+    put_in = {reference.name for text in prompts(made.files) for reference in references(text)}
     assert not {"secret", "x", "interview"} & put_in
     assert made.stood_in().keys() <= {*DESIGN}
 
@@ -273,6 +273,6 @@ def test_texts_of_a_package_are_texts(tmp_path):
     assert made.stood_in() == {}
     plain = generate(twisted(lambda *_: None))
     assert prompts(made.files) != prompts(plain.files) or made.replaced
-    headings = [it for it in made.replaced if it.endswith(".heading")]
+    headings = [item for item in made.replaced if item.endswith(".heading")]
     assert headings, "what is no free text stays as it is"
-    assert all(made.replaced[it] == "the plan decides this" for it in headings)
+    assert all(made.replaced[heading] == "the plan decides this" for heading in headings)

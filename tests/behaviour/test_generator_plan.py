@@ -1,6 +1,5 @@
 """What a plan says that no other test speaks of: what it is called, and who draws it."""
 
-import asyncio
 import json
 from dataclasses import replace
 from typing import Any
@@ -42,21 +41,17 @@ class _Drawing(DesignerModel):
         return replace(made, text=json.dumps(DRAWN)) if drawn else made
 
 
-def test_a_person_reads_agent_message_and_sees_the_diagram_of_the_plan_and_no_other():
+async def test_a_person_reads_agent_message_and_sees_the_diagram_of_the_plan_and_no_other():
     generator = read_package(shipped_folder() / "Generator")
-
-    async def asked() -> dict[str, Any]:
-        async with host_for(generator.spec, _Drawing(), code=generator.code) as host:
-            run = await host.start("Generator", scope=ME, message="Check invoices step by step.")
-            await host.settled(run, scope=ME)
-            [form] = await host.requests(scope=ME, run=run)
-            await host.deliver(run, Answer(form.id, {}), scope=ME)
-            await host.settled(run, scope=ME)
-            [approval] = await host.requests(scope=ME, run=run)
-            assert approval.tool == "mermaid_sequence_diagram"
-            return dict(approval.payload)
-
-    shown = asyncio.run(asyncio.wait_for(asked(), 30))
+    async with host_for(generator.spec, _Drawing(), code=generator.code) as host:
+        run = await host.start("Generator", scope=ME, message="Check invoices step by step.")
+        await host.settled(run, scope=ME)
+        [form] = await host.requests(scope=ME, run=run)
+        await host.deliver(run, Answer(form.id, {}), scope=ME)
+        await host.settled(run, scope=ME)
+        [approval] = await host.requests(scope=ME, run=run)
+        assert approval.tool == "mermaid_sequence_diagram"
+        shown = dict(approval.payload)
     assert shown["message"] == DRAWN["agent_message"]
     assert shown["diagram"].startswith("sequenceDiagram\n    title Invoice Processing\n")
     assert "never" not in shown["diagram"]
@@ -80,17 +75,20 @@ def test_the_description_of_each_workflow_is_that_of_its_package_and_in_the_pack
     made = plan(
         (6, [agent("Alpha")]), (6, [agent("Beta")]), workflows=pair, owners=["Intake", "Check"]
     )
-    specs = [compile_spec(it)[0] for it in workflow_plans(made)]
-    assert [it.orchestrator.description for it in specs] == ["Takes orders.", "Checks orders."]
+    specs = [compile_spec(each)[0] for each in workflow_plans(made)]
+    assert [spec.orchestrator.description for spec in specs] == ["Takes orders.", "Checks orders."]
     pack = pack_of(made)
     assert pack is not None
-    assert [it.description for it in pack.workflows] == ["Takes orders.", "Checks orders."]
+    assert [workflow.description for workflow in pack.workflows] == [
+        "Takes orders.",
+        "Checks orders.",
+    ]
 
 
 def test_generation_mode_is_a_sentence_in_the_role():
     painter = agent("Painter", agent_type="generator", generation_mode="image")
     spec, _ = compiled(plan((6, [painter, agent("Editor")])))
-    roles = [it.prompt_sections[0].content for it in spec.agents]
+    roles = [each.prompt_sections[0].content for each in spec.agents]
     assert "What you make is image." in roles[0]
     assert "What you make" not in roles[1]
 
@@ -112,5 +110,5 @@ def test_the_integration_of_a_hook_or_lifecycle_tool_is_read_anew_at_its_boundar
     hooked = declared(services(), hooks=[{"hook_type": "before_chat", **named}])
     called = declared(services(), lifecycle_tools=[tool])
     for text in (hook_files(hooked)["hooks/load.py"], tool_files([], called)["tools/load.py"]):
-        read = {it for it in ("Crm", "Erp") if f'refresh("{it.lower()}_record")' in text}
+        read = {item for item in ("Crm", "Erp") if f'refresh("{item.lower()}_record")' in text}
         assert read == ({integration} if integration else set())

@@ -34,8 +34,8 @@ class Round:
         return await self.asked()
 
     async def agents(self) -> list[str]:
-        events = [it async for it in self.host.events(self.run, scope=ME)]
-        return [it.data.agent for it in events if isinstance(it.data, TurnStarted)]
+        events = [event async for event in self.host.events(self.run, scope=ME)]
+        return [event.data.agent for event in events if isinstance(event.data, TurnStarted)]
 
     async def value(self, name: str) -> Any:
         return (await self.host.state(self.run, scope=ME)).variables[name]
@@ -68,7 +68,7 @@ def test_an_approval_names_the_plan_it_is_for():
     played(play)
 
 
-def test_who_asks_for_changes_says_which():
+def test_requested_changes_need_a_comment():
     async def play(it: Round) -> None:
         again = await it.answer(plan_acceptance="adjustments_requested")
         assert again.payload["message"].startswith("Say what shall be different.")
@@ -99,7 +99,7 @@ def test_changes_go_to_the_agent_whose_part_they_concern(about, agent):
         second = len(await it.agents())
         await it.answer(plan_acceptance="adjustments_requested", comments="shorter still")
         assert (await it.agents())[second] == "WorkflowStrategyAgent"
-        told = [(it["about"], it["text"]) for it in await it.value("plan_comments")]
+        told = [(item["about"], item["text"]) for item in await it.value("plan_comments")]
         assert told == [(about, "shorter"), ("strategy", "shorter still")]
 
     played(play)
@@ -129,7 +129,7 @@ def test_a_run_that_begins_with_a_plan_asks_about_it_at_once():
         # A comment begins from what the plan is for.
         await it.answer(plan_acceptance="adjustments_requested", comments="add specialist Auditor")
         plan = await it.value("action_plan")
-        names = [agent["agent_name"] for it in plan["ModuleAgents"] for agent in it["agents"]]
+        names = [agent["agent_name"] for item in plan["ModuleAgents"] for agent in item["agents"]]
         assert "Auditor" in names
         goal = kept["plan"]["PatternSelection"]["workflows"][0]["description"]
         assert plan["PatternSelection"]["workflows"][0]["description"] == goal

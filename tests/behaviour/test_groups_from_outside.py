@@ -17,7 +17,7 @@ BY = {"Ann": call("count", by=7), "Ben": call("count", by=2)}
 
 def script(**replies):
     lines = {"Lead": ["go"], "Cas": ["same"], "Editor": ["over"]}
-    return ScriptedModel({**lines, **{name: [BY[name], it] for name, it in replies.items()}})
+    return ScriptedModel({**lines, **{name: [BY[name], reply] for name, reply in replies.items()}})
 
 
 def run(spec, model):
@@ -25,7 +25,9 @@ def run(spec, model):
         async with host_for(spec, model, code=CODE) as host:
             await host.start("Side", scope=ADA, message="write", run="run")
             await host.settled("run", scope=ADA)
-            events = [it async for it in host.events("run", scope=ADA) if isinstance(it, Event)]
+            events = [
+                event async for event in host.events("run", scope=ADA) if isinstance(event, Event)
+            ]
             state = await host.state("run", scope=ADA)
             return await host.workflow("run", scope=ADA), state, events
 
@@ -43,7 +45,11 @@ def run(spec, model):
 def test_inspection_shows_the_value_that_counts_and_who_set_it(merge, replies, total):
     workflow, state, events = run(team(merge=merge), script(**replies))
     assert state.variables["total"] == total
-    record = next(it for it in inspect_run(workflow, "run", events).variables if it.name == "total")
+    record = next(
+        variable
+        for variable in inspect_run(workflow, "run", events).variables
+        if variable.name == "total"
+    )
     assert (record.value, record.causes[0].seq) == (total, state.set_by["total"])
 
 
@@ -56,10 +62,10 @@ def test_a_group_that_does_not_fit_max_turns_ends_the_run():
 
 
 @pytest.mark.parametrize("merge", ["collect", "custom"])
-def test_users_do_not_get_what_members_said_once_more(merge):
+def test_replies_of_members_are_not_repeated_to_users(merge):
     function = {"function": "tools.merging:pick"} if merge == "custom" else {}
     workflow, _, events = run(team(merge=merge, **function), script(Ann="secret a", Ben="b"))
-    (joined,) = (it for it in events if isinstance(it.data, Joined))
+    (joined,) = (event for event in events if isinstance(event.data, Joined))
     seen = user_event_data(joined, "run", workflow, Audience(workflow.spec))
     assert joined.data.text
     if merge == "collect":

@@ -30,7 +30,7 @@ RULES = [
     {"source_agent": "A", "target_agent": "C"},
     {"source_agent": "A", "target_agent": "user", "condition": "noted", "condition_scope": "pre"},
     {"source_agent": "A", "target_agent": "terminate", "condition": "noted", "priority": 9},
-    *({"source_agent": it, "target_agent": "terminate"} for it in ("B", "C")),
+    *({"source_agent": name, "target_agent": "terminate"} for name in ("B", "C")),
 ]
 NOTED = {"noted": derived("bool", False)}
 
@@ -41,14 +41,16 @@ def choosing(agent=CHOOSER, **rest):
 
 
 def handed(played):
-    return [(it.source, it.target, it.why) for it in of(played, HandedOff)]
+    return [(event.source, event.target, event.why) for event in of(played, HandedOff)]
 
 
 @pytest.mark.parametrize("handoff_tools", [True, False])
 def test_one_tool_for_each_target_is_offered_with_what_the_target_is_for(handoff_tools):
     model = ScriptedModel(["hm", "yes"])
     play(choosing({**CHOOSER, "handoff_tools": handoff_tools}), model, code=CODE)
-    offered = {it.name: it.description for it in model.requests[0].tools if it.name != "note"}
+    offered = {
+        tool.name: tool.description for tool in model.requests[0].tools if tool.name != "note"
+    }
     assert offered == (
         {
             "hand_off_to_B": "Hand the conversation over to B. knows bees",
@@ -63,7 +65,7 @@ def test_one_tool_for_each_target_is_offered_with_what_the_target_is_for(handoff
 
 
 @pytest.mark.parametrize("target", ["B", "C"])
-def test_whoever_the_model_names_is_next_whatever_the_rules_say(target):
+def test_target_named_by_the_model_overrides_the_rules(target):
     model = ScriptedModel([call(f"hand_off_to_{target}"), "thank you"])
     played = play(choosing(), model, code=CODE)
     assert handed(played)[0] == ("A", target, "chosen")
@@ -84,7 +86,7 @@ def test_other_tools_of_the_same_reply_are_called_and_what_they_set_counts():
     both = [call("hand_off_to_C"), call("note")]
     played = play(choosing(), ScriptedModel([both, "bye"]), code=CODE)
     assert handed(played)[0] == ("A", "C", "chosen"), "no rule is asked once the model has chosen"
-    assert [it.name for it in of(played, VariableSet)] == ["noted"]
+    assert [event.name for event in of(played, VariableSet)] == ["noted"]
     assert check_replay(played.workflow, played.run, played.events) == []
 
 
@@ -113,7 +115,7 @@ def test_without_a_choice_the_rules_decide():
 def test_the_next_agent_hears_the_conversation_and_not_the_call():
     model = ScriptedModel([call("hand_off_to_B"), "thank you"])
     play(choosing(), model, code=CODE)
-    assert [it["content"] for it in model.requests[1].messages] == ["hello"]
+    assert [message["content"] for message in model.requests[1].messages] == ["hello"]
 
 
 def test_hooks_after_the_turn_are_called_when_a_model_has_handed_off():
@@ -123,5 +125,5 @@ def test_hooks_after_the_turn_are_called_when_a_model_has_handed_off():
     }
     hooks = [{"hook_type": "after_agent", "file": "h.py", "function": "after", "agent": "A"}]
     played = play(choosing(hooks=hooks), ScriptedModel([call("hand_off_to_C"), "bye"]), code=code)
-    assert [it.name for it in of(played, VariableSet)] == ["noted"]
+    assert [event.name for event in of(played, VariableSet)] == ["noted"]
     assert handed(played)[0] == ("A", "C", "chosen")

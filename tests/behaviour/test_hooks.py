@@ -94,21 +94,21 @@ def hook(hook_type, function="hook", file="trail.py", **rest):
 def called(played):
     """What was called at boundaries: the turn, the boundary, the function."""
     return [
-        (it.turn, it.data.hook, it.data.tool.rpartition(":")[2])
-        for it in played.events
-        if isinstance(it.data, ToolCalled) and it.data.hook
+        (event.turn, event.data.hook, event.data.tool.rpartition(":")[2])
+        for event in played.events
+        if isinstance(event.data, ToolCalled) and event.data.hook
     ]
 
 
 def test_hooks_for_all_are_called_at_every_boundary_of_the_run_and_of_each_turn():
-    hooks = [hook(it) for it in (*reversed(TURN_POINTS), *reversed(RUN_POINTS), "on_fail")]
+    hooks = [hook(item) for item in (*reversed(TURN_POINTS), *reversed(RUN_POINTS), "on_fail")]
     spec = declared("A", "B", variables=TRAIL, hooks=hooks, orchestrator=PIPELINE)
     played = play(spec, ScriptedModel(["one", "two"]), code=CODE)
     assert [(turn, point) for turn, point, _ in called(played)] == [
-        *((0, it) for it in RUN_POINTS[:2]),
-        *((1, it) for it in TURN_POINTS),
-        *((2, it) for it in TURN_POINTS),
-        *((0, it) for it in RUN_POINTS[2:]),
+        *((0, point) for point in RUN_POINTS[:2]),
+        *((1, point) for point in TURN_POINTS),
+        *((2, point) for point in TURN_POINTS),
+        *((0, point) for point in RUN_POINTS[2:]),
     ]
     assert played.at(RunEnded).data.outcome == "completed"
     assert check_replay(played.workflow, played.run, played.events) == []
@@ -121,7 +121,7 @@ def test_a_hook_for_one_agent_is_called_at_its_turns_only(point, agent):
         "A", "B", variables=TRAIL, hooks=[hook(point, agent=agent)], orchestrator=PIPELINE
     )
     played = play(spec, ScriptedModel(["one", "two"]), code=CODE)
-    assert [it for it, _, _ in called(played)] == {"A": [1], "B": [2], None: [1, 2]}[agent]
+    assert [item for item, _, _ in called(played)] == {"A": [1], "B": [2], None: [1, 2]}[agent]
 
 
 @pytest.mark.parametrize("trigger", [*RUN_POINTS, "before_agent", "after_agent"])
@@ -130,7 +130,7 @@ def test_lifecycle_tools_come_before_hooks_and_each_in_the_order_of_its_file(tri
     hooks = [hook(trigger), hook(trigger, "again")]
     spec = declared(variables=TRAIL, hooks=hooks, lifecycle_tools=[tool, tool])
     played = play(spec, ScriptedModel(["one"]), code=CODE)
-    assert [it for _, _, it in called(played)] == ["life", "life", "hook", "again"]
+    assert [item for _, _, item in called(played)] == ["life", "life", "hook", "again"]
     last = of(played, VariableSet)[-1]
     assert last.value == ["tool", "tool", "hook", "again"], "each sees what those before it set"
 
@@ -143,11 +143,11 @@ def test_the_agent_of_a_lifecycle_tool_says_at_whose_turns_it_is_called(trigger)
     assert called(played) == [(2, trigger, "life")]
 
 
-def test_what_is_declared_for_an_agent_at_a_boundary_of_the_run_is_called_there():
+def test_agent_function_at_a_run_hook_point_is_called():
     """Agents' own lifecycle tools may name such a boundary; it is the run's, whoever speaks."""
-    spec = declared(variables=TRAIL, hooks=[hook(it, agent="A") for it in RUN_POINTS])
+    spec = declared(variables=TRAIL, hooks=[hook(point, agent="A") for point in RUN_POINTS])
     played = play(spec, ScriptedModel(["one"]), code=CODE)
-    assert [it for _, it, _ in called(played)] == list(RUN_POINTS)
+    assert [item for _, item, _ in called(played)] == list(RUN_POINTS)
 
 
 def test_a_hook_before_the_first_turn_sets_what_the_first_agent_is_shown():
@@ -164,7 +164,7 @@ def test_a_hook_whose_error_is_logged_changes_nothing_but_is_recorded(point):
     played = play(spec, model, code=CODE)
     (failed,) = of(played, ToolFailed)
     assert failed.error.endswith("ValueError at hooks/bad.py:9: no luck")
-    assert [it for _, _, it in called(played)] == ["fails", "hook"]
+    assert [item for _, _, item in called(played)] == ["fails", "hook"]
     assert played.at(RunEnded).data.outcome == ("failed" if point == "on_fail" else "completed")
     assert check_replay(played.workflow, played.run, played.events) == []
 
@@ -178,9 +178,9 @@ def test_a_hook_whose_error_stops_lets_the_run_fail_and_what_comes_then_is_calle
     assert ended.outcome == "failed"
     assert f"hooks/bad.py:fails ({point}) failed: " in ended.reason
     assert "no luck" in ended.reason
-    names = [it for _, _, it in called(played)]
+    names = [item for _, _, item in called(played)]
     assert "hook" not in names, "of its boundary nothing more is called"
-    at_end = [it for _, it, name in called(played) if name == "again"]
+    at_end = [item for _, item, name in called(played) if name == "again"]
     assert at_end == (["on_fail"] if point == "after_chat" else ["after_chat", "on_fail"])
     assert check_replay(played.workflow, played.run, played.events) == []
 
@@ -221,7 +221,7 @@ def test_a_hook_that_is_not_there_is_refused_before_the_run():
 
 # The end of a run
 
-AT_THE_END = [hook(it) for it in ("after_chat", "on_complete", "on_fail")]
+AT_THE_END = [hook(name) for name in ("after_chat", "on_complete", "on_fail")]
 
 
 @pytest.mark.parametrize(
@@ -232,13 +232,13 @@ AT_THE_END = [hook(it) for it in ("after_chat", "on_complete", "on_fail")]
         (["one", "two", "three"], "max_turns", ["after_chat"]),
     ],
 )
-def test_what_is_called_at_the_end_depends_on_how_it_ends(lines, outcome, points):
+def test_end_hooks_depend_on_the_outcome(lines, outcome, points):
     to = "A" if outcome == "max_turns" else "terminate"
     handoffs = [{"source_agent": "A", "target_agent": to}]
     orchestrator = {"max_turns": 3}
     spec = declared(variables=TRAIL, hooks=AT_THE_END, handoffs=handoffs, orchestrator=orchestrator)
     played = play(spec, ScriptedModel(lines), code=CODE)
-    assert [it for _, it, _ in called(played)] == points
+    assert [item for _, item, _ in called(played)] == points
     assert played.at(RunEnded).data.outcome == outcome
     assert of(played, VariableSet)[-1].value == ["hook"] * len(points)
 
@@ -252,7 +252,7 @@ def test_what_comes_after_the_chat_is_called_when_a_run_is_cancelled(mode):
         await host.deliver(run, Stop(mode), scope=ADA)
 
     played = play(spec, ScriptedModel(["one"]), code=CODE, after=stop)
-    assert [it for _, it, _ in called(played)] == ["after_chat"]
+    assert [item for _, item, _ in called(played)] == ["after_chat"]
     assert played.at(RunEnded).data.outcome == "cancelled"
 
 
@@ -302,7 +302,9 @@ PICK = {
 
 
 async def answer(host, run):
-    (asked,) = [it for it in await host.requests(scope=ADA, run=run) if it.kind == "ui"]
+    (asked,) = [
+        request for request in await host.requests(scope=ADA, run=run) if request.kind == "ui"
+    ]
     await host.deliver(run, Answer(asked.id, {"choice": "green"}), scope=ADA)
     await rest(host, run)
 
@@ -339,7 +341,7 @@ def test_a_run_that_waits_for_a_person_at_its_end_can_be_stopped():
     spec = declared(variables=TRAIL, hooks=hooks, tools=[PICK])
     played = play(spec, ScriptedModel(["one"]), code=code, after=stop)
     assert played.at(RunEnded).data.outcome == "completed", "it had been before"
-    assert [it for _, _, it in called(played)] == ["ask"]
+    assert [item for _, _, item in called(played)] == ["ask"]
 
 
 def test_the_first_message_may_come_while_hooks_are_at_work():
@@ -369,15 +371,15 @@ def test_a_run_that_is_ready_waits_for_its_user_if_that_begins():
         await rest(host, run)
 
     asyncio.run(in_turns(spec, [speak], [model], code=CODE, message=None))
-    assert [it["content"] for it in model.requests[0].messages] == ["now"]
+    assert [message["content"] for message in model.requests[0].messages] == ["now"]
 
 
 def test_hooks_of_a_turn_are_called_before_each_reply_and_with_its_last_words_only():
-    hooks = [hook(it) for it in ("before_agent", "update_agent_state", TURN_POINTS[4])]
+    hooks = [hook(item) for item in ("before_agent", "update_agent_state", TURN_POINTS[4])]
     tool = {"tool_type": "Agent_Tool", "agent": "A", "file": "life.py", "function": "work"}
     model = ScriptedModel([call("work"), "done"])
     played = play(declared(variables=TRAIL, hooks=hooks, tools=[tool]), model, code=CODE)
-    points = [it for _, it, _ in called(played)]
+    points = [item for _, item, _ in called(played)]
     assert points == [hooks[0]["hook_type"], *(["update_agent_state"] * 2), TURN_POINTS[4]]
     assert of(played, MessageSent) == [MessageSent("A", "done")]
 

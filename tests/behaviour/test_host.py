@@ -6,14 +6,14 @@ from contextlib import closing
 import pytest
 
 from weft.adapters.python_tools.loader import PythonToolLoader
-from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.sql import SqliteStore
 from weft.engine.events import Event
 from weft.errors import AccessDenied, UsageError
 from weft.packages.reader import read_package
 from weft.packages.workspace import shipped_folder
+from weft.ports.live import TextDelta
 from weft.ports.model import ModelReply
 from weft.ports.scope import Scope
-from weft.runtime.runs.live_stream import TextDelta
 from weft.runtime.signals import Answer, Stop, UserMessage
 from weft.runtime.workflow import link
 from weft.spec.workflow import WorkflowSpec
@@ -100,8 +100,8 @@ class Ticking:
         self.time = max(self.time, at)
 
 
-def host_of(model, journal=None, declared=None, clock=None):
-    return host_for(declared or spec(), model, code=CODE, journal=journal, clock=clock or Ticking())
+def host_of(model, store=None, declared=None, clock=None):
+    return host_for(declared or spec(), model, code=CODE, store=store, clock=clock or Ticking())
 
 
 def play(scenario):
@@ -172,12 +172,12 @@ def test_the_user_is_answered_and_may_stop_the_run():
 
 
 @pytest.mark.parametrize("signal", ["x", None, Stop, {"text": "hi"}], ids=repr)
-def test_what_is_no_signal_is_refused_with_the_kinds_there_are(signal):
+def test_invalid_signal_is_refused_with_the_known_kinds(signal):
     async def scenario():
         async with host_of(ScriptedModel(["a"])) as host:
             run = await host.start("Desk", scope=ADA, message="hi")
             before = await host.settled(run, scope=ADA)
-            with pytest.raises(UsageError, match="delivered to a run is a signal, not") as caught:
+            with pytest.raises(UsageError, match="expected a signal, got") as caught:
                 await host.deliver(run, signal, scope=ADA)
             assert await host.run(run, scope=ADA) == before
             return caught.value.hint
@@ -186,17 +186,17 @@ def test_what_is_no_signal_is_refused_with_the_kinds_there_are(signal):
     assert all(kind in hint for kind in ("UserMessage(", "Answer(", "Stop("))
 
 
-def test_what_is_outside_the_scope_looks_like_what_does_not_exist():
+def test_object_outside_the_scope_looks_missing():
     async def scenario():
         async with host_of(FunctionModel(lambda _: "x")) as host:
             run = await host.start("Shop", scope=ADA, message="hi")
             await host.settled(run, scope=ADA)
-            for scope in (Scope("app", "bob"), Scope("other")):
+            for scope in (Scope("app", "bob"), Scope.operator("other")):
                 with pytest.raises(AccessDenied, match="there is no run"):
                     await host.state(run, scope=scope)
                 with pytest.raises(AccessDenied):
                     await host.deliver(run, Stop(), scope=scope)
-            assert (await host.state(run, scope=Scope("app"))).run == run
+            assert (await host.state(run, scope=Scope.operator("app"))).run == run
 
     play(scenario)
 
@@ -211,12 +211,12 @@ def test_events_are_followed_with_the_text_as_it_is_spoken():
     async def scenario():
         async with host_of(FunctionModel(slowly)) as host:
             run = await host.start("Shop", scope=ADA, message="hi")
-            return [it async for it in host.events(run, scope=ADA, follow=True)]
+            return [event async for event in host.events(run, scope=ADA, follow=True)]
 
     seen = play(scenario)
-    numbers = [it.seq for it in seen if isinstance(it, Event)]
+    numbers = [event.seq for event in seen if isinstance(event, Event)]
     assert numbers == list(range(1, len(numbers) + 1))
-    assert any(isinstance(it, TextDelta) for it in seen)
+    assert any(isinstance(item, TextDelta) for item in seen)
 
 
 class Hesitating:
@@ -244,18 +244,18 @@ def test_the_first_words_are_kept_for_a_follower_who_is_about_to_come():
             await asyncio.sleep(0.01)
             following = host.events(run, scope=ADA, follow=True)
             deltas = []
-            async for it in following:
-                if isinstance(it, TextDelta):
-                    deltas.append((it.offset, it.text))
+            async for item in following:
+                if isinstance(item, TextDelta):
+                    deltas.append((item.offset, item.text))
                     if len(deltas) == 2:
                         break
             await following.aclose()
             model.gate.set()
             unwatched = await host.start("Shop", scope=ADA, message="hi", streamed=True)
-            for it in (run, quiet, unwatched):
-                await host.settled(it, scope=ADA)
+            for item in (run, quiet, unwatched):
+                await host.settled(item, scope=ADA)
             await asyncio.sleep(0.01)
-            assert not host._stream._queues
+            assert not host._followers
             return deltas, model.heard
 
     deltas, heard = play(scenario)
@@ -263,7 +263,7 @@ def test_the_first_words_are_kept_for_a_follower_who_is_about_to_come():
     assert heard[:2] == [True, False]
 
 
-def test_a_run_goes_on_in_another_host(tmp_path):
+def test_run_continues_in_another_host(tmp_path):
     path = tmp_path / "journal.db"
     held = asyncio.Event()
 
@@ -272,12 +272,12 @@ def test_a_run_goes_on_in_another_host(tmp_path):
         await asyncio.Event().wait()
 
     async def scenario():
-        first = host_of(FunctionModel(never), await SqliteJournal.open(path))
+        first = host_of(FunctionModel(never), await SqliteStore.open(path))
         run = await first.start("Shop", scope=ADA, message="hi")
         await held.wait()
         await first.close()
         model = ScriptedModel({"Router": ["on"], "Helper": ["what?"]})
-        async with host_of(model, await SqliteJournal.open(path)) as second:
+        async with host_of(model, await SqliteStore.open(path)) as second:
             assert await second.recover() == [run]
             return await second.settled(run, scope=ADA)
 

@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from weft.adapters.memory import MemoryJournal
-from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.memory import MemoryStore
+from weft.adapters.sql import SqliteStore
 from weft.engine.events import (
     Event,
     RequestExpired,
     RequestOpened,
     RunForked,
-    StopAsked,
+    StopRequested,
     ToolFailed,
     VariableRefused,
     VariableSet,
@@ -131,7 +131,7 @@ def host_of(model, **options):
 
 
 async def all_events(host, run):
-    return [it async for it in host.events(run, scope=ADA)]
+    return [event async for event in host.events(run, scope=ADA)]
 
 
 def kinds(events):
@@ -175,8 +175,8 @@ def test_a_question_expires_with_its_declared_outcome_or_fails_its_tool():
             await asyncio.sleep(0.01)
             assert await host.requests(scope=ADA)
             clock.advance(1_000)
-            async for it in host.events(run, scope=ADA, follow=True):
-                data = it.data if isinstance(it, Event) else None
+            async for event in host.events(run, scope=ADA, follow=True):
+                data = event.data if isinstance(event, Event) else None
                 if isinstance(data, RequestOpened) and data.tool == "decide":
                     break
             clock.advance(60_000)
@@ -189,24 +189,28 @@ def test_a_question_expires_with_its_declared_outcome_or_fails_its_tool():
     assert row.outcome == "completed"
     assert state.variables["refunded"] is False
     assert kinds(events).count(RequestExpired) == 2
-    (failed,) = [it.data for it in events if isinstance(it.data, ToolFailed)]
+    (failed,) = [event.data for event in events if isinstance(event.data, ToolFailed)]
     assert (failed.kind, failed.error) == ("timeout", "no answer in time")
 
 
-def test_an_answer_that_comes_too_late_is_no_answer(tmp_path):
+def test_late_answer_is_refused(tmp_path):
     """Nobody was there when the time was over: what was declared for that holds all the same."""
     path = tmp_path / "journal.db"
 
     async def scenario():
         clock = ManualTime()
         model = ScriptedModel({"Clerk": [call("refund", amount=5)]})
-        async with host_of(model, clock=clock, journal=await SqliteJournal.open(path)) as host:
+        async with host_of(
+            model, clock=clock, store=await SqliteStore.open(path, clock=clock)
+        ) as host:
             run = await host.start("Refunds", scope=ADA)
             await host.settled(run, scope=ADA)
             (request,) = await host.requests(scope=ADA)
         clock.advance(60_000)
         model = ScriptedModel({"Clerk": ["Done."]})
-        async with host_of(model, clock=clock, journal=await SqliteJournal.open(path)) as host:
+        async with host_of(
+            model, clock=clock, store=await SqliteStore.open(path, clock=clock)
+        ) as host:
             with pytest.raises(UsageError, match="has expired"):
                 await host.deliver(run, Answer(request.id, {"agreed": True}), scope=ADA)
             await host.settled(run, scope=ADA)
@@ -223,12 +227,16 @@ def test_expiry_survives_a_restart(tmp_path):
     async def scenario():
         clock = ManualTime()
         model = ScriptedModel({"Clerk": [call("refund", amount=5)]})
-        async with host_of(model, clock=clock, journal=await SqliteJournal.open(path)) as host:
+        async with host_of(
+            model, clock=clock, store=await SqliteStore.open(path, clock=clock)
+        ) as host:
             run = await host.start("Refunds", scope=ADA)
             await host.settled(run, scope=ADA)
         clock.advance(3_600_000)
         model = ScriptedModel({"Clerk": ["Done."]})
-        async with host_of(model, clock=clock, journal=await SqliteJournal.open(path)) as host:
+        async with host_of(
+            model, clock=clock, store=await SqliteStore.open(path, clock=clock)
+        ) as host:
             assert await host.recover() == []
             async for _ in host.events(run, scope=ADA, follow=True):
                 pass
@@ -256,7 +264,7 @@ def test_a_run_is_stopped_while_a_tool_hangs(mode):
 
     row, seen = play(scenario)
     assert row.outcome == "cancelled"
-    assert StopAsked in seen
+    assert StopRequested in seen
 
 
 def test_a_run_identity_is_used_once():
@@ -270,21 +278,21 @@ def test_a_run_identity_is_used_once():
                 await host.start("Refunds", scope=ADA, run="mine")
             return await all_events(host, first)
 
-    assert sum(it.seq == 1 for it in play(scenario)) == 1
+    assert sum(event.seq == 1 for event in play(scenario)) == 1
 
 
-class FullDisk(MemoryJournal):
+class FullDisk(MemoryStore):
     """Cannot be written while `full`."""
 
     full = False
 
-    async def append(self, batch):
+    async def append(self, batch, *, owner):
         if self.full:
             raise StoreError("the disk is full", retryable=True)
-        await super().append(batch)
+        return await super().append(batch, owner=owner)
 
 
-def test_a_run_that_cannot_be_written_is_given_up_and_goes_on_later():
+def test_unwritable_run_is_released_and_continues_later():
     journal = FullDisk()
 
     async def fill(request):
@@ -293,7 +301,7 @@ def test_a_run_that_cannot_be_written_is_given_up_and_goes_on_later():
 
     async def scenario():
         clock = ManualTime()
-        async with host_of(FunctionModel(fill), clock=clock, journal=journal) as host:
+        async with host_of(FunctionModel(fill), clock=clock, store=journal) as host:
             run = await host.start("Refunds", scope=ADA)
             hours = asyncio.create_task(clock.run())
             with pytest.raises(RunError, match=rf"the disk is full.*weft runs resume {run}"):
@@ -323,7 +331,7 @@ def test_a_disk_that_is_full_for_a_moment_stops_nothing():
             journal.full = True
             return "Done."
 
-        async with host_of(FunctionModel(fill), clock=clock, journal=journal) as host:
+        async with host_of(FunctionModel(fill), clock=clock, store=journal) as host:
             run = await host.start("Refunds", scope=ADA)
             waiting = asyncio.create_task(host.settled(run, scope=ADA))
             await asyncio.sleep(0.01)
@@ -352,20 +360,22 @@ def test_a_fork_goes_its_own_way():
                     await host.fork(run, scope=ADA, turn=1, values=wrong)
             with pytest.raises(UsageError, match="has no turn 9"):
                 await host.fork(run, scope=ADA, turn=9)
+            with pytest.raises(UsageError, match="turn 1 was not begun by a message"):
+                await host.fork(run, scope=ADA, turn=1, message="Hello")
             return row, await all_events(host, run), await all_events(host, child)
 
     row, events, forked = play(scenario)
     assert asked == ["first", "second"]
     assert (row.outcome, row.calls) == ("completed", 1)
     assert row.parent
-    at = next(number for number, it in enumerate(forked) if isinstance(it.data, RunForked))
+    at = next(number for number, event in enumerate(forked) if isinstance(event.data, RunForked))
     assert forked[:at] == events[:at]
     edited = forked[at + 1].data
     assert isinstance(edited, VariableSet)
     assert (edited.name, edited.value, edited.writer) == ("limit", 7, "edit")
 
 
-def test_what_no_run_can_be_named_and_no_stop_can_be_is_refused():
+def test_invalid_run_names_and_stop_modes_are_refused():
     async def scenario():
         async with host_of(ScriptedModel({"Clerk": [call("refund", amount=5)]})) as host:
             for name in (5, "\ud800"):
@@ -375,7 +385,7 @@ def test_what_no_run_can_be_named_and_no_stop_can_be_is_refused():
             await host.settled(run, scope=ADA)
             with pytest.raises(UsageError, match="now or after_turn, not later"):
                 await host.deliver(run, Stop("later"), scope=ADA)
-            return [it.run for it in await host.runs(scope=ADA)], await host.run(run, scope=ADA)
+            return [run.run for run in await host.runs(scope=ADA)], await host.run(run, scope=ADA)
 
     names, row = play(scenario)
     assert names == ["mine"]
@@ -399,8 +409,8 @@ def test_a_fork_of_a_fork_keeps_its_model_and_its_edits():
             await host.settled(again, scope=ADA)
             other = await host.fork(again, scope=ADA, turn=1, values={"limit": 8}, model="third")
             await host.settled(other, scope=ADA)
-            states = [await host.state(it, scope=ADA) for it in (again, other)]
-            return [(it.model, it.variables["limit"]) for it in states]
+            states = [await host.state(item, scope=ADA) for item in (again, other)]
+            return [(state.model, state.variables["limit"]) for state in states]
 
     assert play(scenario) == [("second", 7), ("third", 8)]
     assert asked == ["first", "second", "second", "third"]
@@ -425,14 +435,14 @@ def test_the_model_of_the_package_answers_unless_another_is_named():
 
 def test_closing_a_host_leaves_a_waiting_tool_to_be_called_again():
     model = ScriptedModel({"Clerk": [call("decide", question="?"), "Done."]})
-    journal = MemoryJournal()
+    journal = MemoryStore()
     journal.close = lambda: asyncio.sleep(0)  # It is used by the next host.
 
     async def scenario():
-        async with host_of(model, journal=journal) as host:
+        async with host_of(model, store=journal) as host:
             run = await host.start("Refunds", scope=ADA)
             assert (await host.settled(run, scope=ADA)).status == "waiting"
-        async with host_of(model, journal=journal) as host:
+        async with host_of(model, store=journal) as host:
             (request,) = await host.requests(scope=ADA, run=run)
             await host.deliver(run, Answer(request.id, {"yes": 1}), scope=ADA)
             row = await host.settled(run, scope=ADA)
@@ -441,7 +451,7 @@ def test_closing_a_host_leaves_a_waiting_tool_to_be_called_again():
     row, events = play(scenario)
     assert row.outcome == "completed"
     assert kinds(events).count(RequestOpened) == 1
-    assert all(isinstance(it, Event) for it in events)
+    assert all(isinstance(event, Event) for event in events)
 
 
 def test_of_two_tools_that_change_a_state_at_once_one_is_refused():
@@ -481,14 +491,14 @@ def test_of_two_tools_that_change_a_state_at_once_one_is_refused():
             return await all_events(host, run), await host.state(run, scope=ADA)
 
     events, state = play(scenario)
-    (kept,) = [it.data.value for it in events if isinstance(it.data, VariableSet)]
-    (refused,) = [it.data for it in events if isinstance(it.data, VariableRefused)]
+    (kept,) = [event.data.value for event in events if isinstance(event.data, VariableSet)]
+    (refused,) = [event.data for event in events if isinstance(event.data, VariableRefused)]
     assert state.variables["phase"] == kept
-    assert refused.fault.startswith(f"phase may not change from '{kept}'")
+    assert refused.error.startswith(f"phase may not change from '{kept}'")
 
 
 @pytest.mark.parametrize(("mode", "calls"), [("after_turn", 1), ("now", 1)])
-def test_whoever_stops_a_run_of_another_process_does_not_do_its_work(mode, calls, tmp_path):
+def test_stopping_a_run_of_another_process_does_not_perform_it(mode, calls, tmp_path):
     path = tmp_path / "journal.db"
 
     async def scenario():
@@ -502,8 +512,8 @@ def test_whoever_stops_a_run_of_another_process_does_not_do_its_work(mode, calls
         worker = FunctionModel(slowly)
         idle = FunctionModel(lambda _: "I should not have been asked.")
         async with (
-            host_of(worker, journal=await SqliteJournal.open(path)) as first,
-            host_of(idle, journal=await SqliteJournal.open(path)) as second,
+            host_of(worker, store=await SqliteStore.open(path)) as first,
+            host_of(idle, store=await SqliteStore.open(path)) as second,
         ):
             run = await first.start("Refunds", scope=ADA)
             await begun.wait()

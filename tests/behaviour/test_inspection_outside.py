@@ -8,6 +8,7 @@ from pydantic_core import to_jsonable_python
 
 from support.outside_play import CODE, PlayDocuments, model, outside, outside_spec, say, talk
 from support.run_play import ADA, Played, Seconds, read
+from weft.adapters.memory import MemoryStore
 from weft.adapters.models.recorded import RecordedModel
 from weft.cli.pages.inspect import comparison_page, run_page, turn_page
 from weft.cli.streams import Streams
@@ -36,6 +37,7 @@ def played(answering=None, spec=None, documents=None) -> Played:
             answering or model(),
             code=CODE,
             clock=Seconds(),
+            store=MemoryStore(),
             outside=outside(documents),
         )
         async with host:
@@ -58,8 +60,8 @@ def page(told):
     return run_page(told, Streams())
 
 
-def test_the_run_itself_is_no_turn(run, told):
-    assert [(it.number, it.agent) for it in told.turns] == [
+def test_run_itself_is_not_a_turn(run, told):
+    assert [(turn.number, turn.agent) for turn in told.turns] == [
         (1, "Desk"), (2, "Desk"), (3, "Clerk"), (4, "Closer"),
     ]  # fmt: skip
     assert (told.status, told.outcome, told.ending) == ("ended", "completed", None)
@@ -68,9 +70,9 @@ def test_the_run_itself_is_no_turn(run, told):
         inspect_turn(run.workflow, run.run, run.events, 0)
 
 
-def test_what_was_fetched_is_told_with_place_time_default_and_fault(told):
-    found = {it.origin: it for it in told.fetched}
-    assert [(it.origin, it.how) for it in told.fetched] == [
+def test_fetched_values_have_place_time_default_and_error(told):
+    found = {item.origin: item for item in told.fetched}
+    assert [(item.origin, item.how) for item in told.fetched] == [
         ("plan", "found"), ("tier", "default"), ("terms", "found"), ("claim", "not found"),
         ("mcp:shop", "found"),
     ]  # fmt: skip
@@ -85,16 +87,17 @@ def test_what_was_fetched_is_told_with_place_time_default_and_fault(told):
     assert rate.where == "external rates.rate, as it was kept, after 2 attempts"
     shown = page(told)
     assert "  fetched tier: its default, because there is nothing in database plans" in shown
+    assert '  fetched claim: nothing in entity claims {"user_id":"ada"}, tenant app (' in shown
     assert "     fetched risk: its default, because rates.example answered 503 (" in shown
     assert "  fetched mcp:shop: 1 tool\n" in shown
 
 
-def test_who_set_a_variable_is_said_in_words(told):
+def test_writer_of_a_variable_is_shown_in_words(told):
     shown = page(told)
     assert "database, str; set from the database source at event" in shown
     assert "computed, bool; computed from amount, limit at event" in shown
     assert "entity, dict; set by tool:assess at event" in shown
-    (big,) = (it for it in told.variables if it.name == "big")
+    (big,) = (variable for variable in told.variables if variable.name == "big")
     assert (big.value, big.inputs, big.history[-1].writer) == (
         True,
         ("amount", "limit"),
@@ -102,9 +105,10 @@ def test_who_set_a_variable_is_said_in_words(told):
     )
 
 
-def test_functions_at_boundaries_are_told_with_what_came_of_them(told):
+def test_hook_functions_are_shown_with_their_results(told):
     calls = {
-        (hook_label(it.hook, it.variable), it.tool.rpartition(":")[2]): it for it in told.points
+        (hook_label(point.hook, point.variable), point.tool.rpartition(":")[2]): point
+        for point in told.points
     }
     assert calls["computed:share", "share"].value == 0.0
     assert calls["before_chat", "open_file"].outcome == "returned"
@@ -115,10 +119,10 @@ def test_functions_at_boundaries_are_told_with_what_came_of_them(told):
     assert "  hooks.desk:share computes share: returned 0.0 (1.00 s)" in shown
     assert "close_file (after_chat): failed: ValueError at tools/desk.py:33: the cabinet" in shown
     assert "the cabinet is locked; the run continued without it" in shown
-    assert [it.tool for it in told.turns[0].tools] == ["assess", "shop_stock", "sign"]
+    assert [tool.tool for tool in told.turns[0].tools] == ["assess", "shop_stock", "sign"]
 
 
-def test_what_hooks_changed_is_told_before_and_after(told):
+def test_changes_of_hooks_are_shown_before_and_after(told):
     edits = {
         (turn.agent, use.tool.rpartition(":")[2]): use.edits
         for turn in told.turns
@@ -144,7 +148,9 @@ def test_a_turn_shows_the_messages_as_they_were_sent(run):
     turn = inspect_turn(run.workflow, run.run, run.events, 4)
     (prompt,) = turn.prompts
     assert prompt.same
-    assert [it["content"] for it in prompt.messages][-1] == "CLERK: DEAR USER, I HAND YOU OVER."
+    assert [message["content"] for message in prompt.messages][
+        -1
+    ] == "CLERK: DEAR USER, I HAND YOU OVER."
     assert prompt.edited == ("hooks/desk.py:forget", "hooks/desk.py:shout")
     shown = turn_page(turn, Streams())
     assert "Sent in call 1 after hooks/desk.py:forget, hooks/desk.py:shout\n" in shown
@@ -154,15 +160,15 @@ def test_a_turn_shows_the_messages_as_they_were_sent(run):
     assert "Sent in call" not in turn_page(plain, Streams())
 
 
-def test_what_hooks_changed_is_compared_between_turns(run):
-    first, second = (inspect_turn(run.workflow, run.run, run.events, it) for it in (1, 2))
+def test_changes_of_hooks_are_compared_between_turns(run):
+    first, second = (inspect_turn(run.workflow, run.run, run.events, number) for number in (1, 2))
     compared = compare_turns(first, second)
-    (sent,) = (it for it in compared.slices if it.kind == "sent")
+    (sent,) = (slice_ for slice_ in compared.slices if slice_.kind == "sent")
     assert "+system: amount: 300 Be brief." in sent.diff
     assert "sent after hooks: changed\n" in comparison_page(compared, Streams())
 
 
-def test_what_a_tool_asked_showed_and_came_to_stands_under_its_call(told):
+def test_questions_surfaces_and_results_are_shown_under_their_call(told):
     assess = told.turns[0].tools[0]
     (asked,) = assess.consulted
     assert (asked.text, asked.model) == ("low", "m")
@@ -180,18 +186,18 @@ def test_what_a_tool_asked_showed_and_came_to_stands_under_its_call(told):
     assert "         reached 50% counting\n" in shown
 
 
-def test_judgements_are_told_with_their_reasons(told):
+def test_judgements_are_shown_with_their_reasons(told):
     first, second = told.turns[0].judged + told.turns[1].judged
     assert (first.holds, first.verdict) == (False, "no, because Not yet")
     assert (second.holds, second.target, second.agent) == (True, "Clerk", "Desk")
     (handed,) = told.turns[1].handoffs
-    assert [it.verdict for it in handed.asked] == ["yes, because The user says so"]
+    assert [item.verdict for item in handed.evaluated] == ["yes, because The user says so"]
     (kept,) = told.turns[0].handoffs
-    assert [it.verdict for it in kept.asked] == ["no, because Not yet", "always"]
+    assert [item.verdict for item in kept.evaluated] == ["no, because Not yet", "always"]
     assert "     judged whether the user is content: yes, because The user says so\n" in page(told)
 
 
-def test_documents_are_told_and_why_one_was_not_written(told):
+def test_written_documents_and_errors_are_shown(told):
     (written,) = told.documents
     assert (written.name, written.error) == ("claim", "")
     full = PlayDocuments()
@@ -203,7 +209,7 @@ def test_documents_are_told_and_why_one_was_not_written(told):
     assert "  the document of claim was not written: the disk is full (as of event" in page(failed)
 
 
-def test_a_handoff_that_the_model_chose_is_told():
+def test_handoff_chosen_by_the_model_is_shown():
     def choosing(request):
         if request.agent == "Clerk" and not request.question:
             return call("hand_off_to_Closer")
@@ -211,32 +217,34 @@ def test_a_handoff_that_the_model_chose_is_told():
 
     run = played(FunctionModel(choosing))
     turn = inspect_run(run.workflow, run.run, run.events).turns[2]
-    assert [(it.target, it.why, it.asked) for it in turn.handoffs] == [("Closer", "chosen", ())]
-    assert [it.tool for it in turn.tools] == ["hand_off_to_Closer"]
+    assert [(handoff.target, handoff.why, handoff.evaluated) for handoff in turn.handoffs] == [
+        ("Closer", "chosen", ())
+    ]
+    assert [tool.tool for tool in turn.tools] == ["hand_off_to_Closer"]
     assert "Clerk -> Closer, because its model chose so" in page(
         inspect_run(run.workflow, run.run, run.events)
     )
 
 
-def test_how_a_run_is_ending_is_told_until_it_has_ended(run):
-    at = next(it.seq for it in run.events if isinstance(it.data, RunEnding))
+def test_ending_run_shows_its_outcome(run):
+    at = next(event.seq for event in run.events if isinstance(event.data, RunEnding))
     told = inspect_run(run.workflow, run.run, run.events[: at + 1])
     assert told.ending is not None
     assert (told.status, told.ending.outcome) == ("running", "completed")
     assert "  about to end, completed: Closer ended the run\n" in page(told)
 
 
-def test_a_function_that_stops_its_turn_is_told_as_such():
+def test_function_that_stops_its_turn_is_shown():
     spec = outside_spec()
     hooks = tuple(
-        it.model_copy(update={"on_error": "stop"}) if it.function == "broken" else it
-        for it in spec.hooks
+        hook.model_copy(update={"on_error": "stop"}) if hook.function == "broken" else hook
+        for hook in spec.hooks
     )
     run = played(spec=spec.model_copy(update={"hooks": hooks}))
     failure = run.at(TurnFailed).data
     assert (failure.kind, failure.agent) == ("hook", "Clerk")
     told = inspect_run(run.workflow, run.run, run.events)
-    (broken,) = (it for it in told.turns[2].points if it.tool.endswith("broken"))
+    (broken,) = (point for point in told.turns[2].points if point.tool.endswith("broken"))
     assert not broken.went_on
     assert "all went on" not in page(told).partition("broken (process_message")[2].splitlines()[0]
     assert "ending" not in (told.reason or "")
@@ -248,7 +256,7 @@ def test_a_source_without_a_default_fails_its_turn_and_says_why():
     bare = risk.model_copy(update={"source": risk.source.model_copy(update={"default": None})})
     run = played(spec=spec.model_copy(update={"variables": {**spec.variables, "risk": bare}}))
     told = inspect_run(run.workflow, run.run, run.events)
-    assert [(it.origin, it.how) for it in told.turns[0].fetched] == [
+    assert [(item.origin, item.how) for item in told.turns[0].fetched] == [
         ("rate", "found"), ("risk", "error"),
     ]  # fmt: skip
     assert told.turns[0].error == "risk could not be read: rates.example answered 503"
@@ -258,10 +266,10 @@ def test_a_source_without_a_default_fails_its_turn_and_says_why():
 def test_everything_is_decided_again_the_same(run):
     assert check_replay(run.workflow, run.run, run.events) == []
     events = list(run.events)
-    at = next(i for i, it in enumerate(events) if isinstance(it.data, ToolFailed))
+    at = next(i for i, event in enumerate(events) if isinstance(event.data, ToolFailed))
     events[at] = events[at]._replace(data=replace(events[at].data, error="another"))
     assert check_replay(run.workflow, run.run, events) == [], "why it failed decides nothing here"
-    at = next(i for i, it in enumerate(events) if isinstance(it.data, ConditionJudged))
+    at = next(i for i, event in enumerate(events) if isinstance(event.data, ConditionJudged))
     events[at] = events[at]._replace(data=replace(events[at].data, holds=True))
     found = check_replay(run.workflow, run.run, events)
     assert found[0].seq == at + 2
@@ -273,13 +281,16 @@ def test_a_recorded_run_answers_tools_and_rules_too(run):
     assert again.events[-1].data == RunEnded("completed", "Closer ended the run")
     for kind in (ModelConsulted, ConditionJudged, ModelReplied):
         texts = [
-            [it.data.text for it in one.events if isinstance(it.data, kind)] for one in (run, again)
+            [event.data.text for event in one.events if isinstance(event.data, kind)]
+            for one in (run, again)
         ]
         assert texts[0] == texts[1], kind
-        assert {it.data.answerer for it in again.events if isinstance(it.data, kind)} == {"replay"}
+        assert {event.data.answerer for event in again.events if isinstance(event.data, kind)} == {
+            "replay"
+        }
 
 
-def test_a_question_that_has_changed_is_told():
+def test_changed_question_is_reported():
     code = {**CODE, "tools/desk.py": CODE["tools/desk.py"].replace(b"How risky", b"How bad")}
     first = played()
 
@@ -296,11 +307,11 @@ def test_a_question_that_has_changed_is_told():
     assert "a tool of Desk asks in turn 1 what run r1 has no recorded answer for" in failure.error
 
 
-def test_a_judgement_that_was_never_made_is_told(run):
-    silent = [it for it in run.events if not isinstance(it.data, ConditionJudged)]
+def test_missing_judgement_is_shown(run):
+    silent = [event for event in run.events if not isinstance(event.data, ConditionJudged)]
     again = played(RecordedModel("r1", silent))
     judged = again.at(ConditionJudged).data
-    assert "run r1 has no judgement of a rule of Desk after event" in judged.fault
+    assert "run r1 has no judgement of a rule of Desk after event" in judged.error
 
 
 def test_a_judgement_that_failed_fails_again():
@@ -310,24 +321,21 @@ def test_a_judgement_that_failed_fails_again():
         return say(request)
 
     first = played(FunctionModel(silent))
-    fault = first.at(ConditionJudged).data.fault
+    fault = first.at(ConditionJudged).data.error
     assert fault == "the model gave no answer: it is busy"
     told = inspect_run(first.workflow, first.run, first.events)
     assert f"     could not judge whether the user is content: {fault}" in page(told)
     again = played(RecordedModel("r1", first.events))
-    assert again.at(ConditionJudged).data.fault == f"the model gave no answer: recorded: {fault}"
+    assert again.at(ConditionJudged).data.error == f"the model gave no answer: recorded: {fault}"
 
 
 @pytest.mark.parametrize("turn", [1, 2, 3, 4])
-def test_a_fork_that_calls_its_functions_anew_is_decided_again_the_same(turn):
-    async def scenario():
-        host = host_for(outside_spec(), model(), code=CODE, clock=Seconds(), outside=outside())
-        async with host:
-            child = await host.fork(await talk(host, ADA, "r1"), scope=ADA, turn=turn)
-            await host.settled(child, scope=ADA)
-            return await read(host, child)
-
-    child = asyncio.run(asyncio.wait_for(scenario(), 30))
+async def test_a_fork_that_calls_its_functions_anew_is_decided_again_the_same(turn):
+    host = host_for(outside_spec(), model(), code=CODE, clock=Seconds(), outside=outside())
+    async with host:
+        child = await host.fork(await talk(host, ADA, "r1"), scope=ADA, turn=turn)
+        await host.settled(child, scope=ADA)
+        child = await read(host, child)
     assert check_replay(child.workflow, child.run, child.events) == []
     told = inspect_run(child.workflow, child.run, child.events)
     assert told.turns[turn - 1].points

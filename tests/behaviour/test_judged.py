@@ -20,7 +20,7 @@ ENABLED = {"llm_conditions": True, "human_in_the_loop": False}
 ANGRY = {"source_agent": "A", "target_agent": "B", "condition": "The user sounds angry"}
 TO_B = {**ANGRY, "condition_type": "llm"}
 TO_C = {"source_agent": "A", "target_agent": "C"}
-ENDS = [{"source_agent": it, "target_agent": "terminate"} for it in ("B", "C")]
+ENDS = [{"source_agent": name, "target_agent": "terminate"} for name in ("B", "C")]
 
 
 def judging(*rules, orchestrator=ENABLED, **rest):
@@ -58,9 +58,9 @@ def test_a_condition_of_type_llm_is_judged_by_the_model_of_the_agent_after_its_t
     played = play(judging(TO_B), model, message="WHAT?!")
     assert model.spoke == ["A", next_]
     (found,) = of(played, ConditionJudged)
-    assert (found.rule, found.holds, found.fault) == (0, holds, "")
+    assert (found.rule, found.holds, found.error) == (0, holds, "")
     assert json.loads(found.text)["reason"] == "he shouts"
-    (handed,) = [it for it in of(played, HandedOff) if it.source == "A"]
+    (handed,) = [event for event in of(played, HandedOff) if event.source == "A"]
     assert (handed.target, handed.rule) == (next_, 0 if holds else 1)
     assert check_replay(played.workflow, played.run, played.events) == []
 
@@ -75,7 +75,7 @@ def test_before_the_turn_it_is_judged_once_and_not_again_inside_it(holds, spoke)
     assert check_replay(played.workflow, played.run, played.events) == []
 
 
-def test_whoever_judges_is_told_the_condition_the_conversation_and_what_the_agent_may_see():
+def test_judge_receives_condition_conversation_and_visible_values():
     variables = {"tier": derived("str", "gold"), "hidden": derived("str", "canary")}
     model = Judge(verdict(holds=False))
     spec = judging(TO_B, variables=variables, exposure={"A": ["tier"]})
@@ -97,13 +97,13 @@ def test_rules_are_asked_in_order_and_a_judge_only_where_it_matters():
     assert model.judged == [], "an earlier rule decided"
     model = Judge(verdict(holds=False), verdict(holds=True))
     played = play(judging(second, TO_B), model)
-    assert [it.rule for it in of(played, ConditionJudged)] == [1, 0], "by priority"
+    assert [event.rule for event in of(played, ConditionJudged)] == [1, 0], "by priority"
     assert model.spoke == ["A", "C"]
     assert check_replay(played.workflow, played.run, played.events) == []
 
 
 def findings(spec):
-    return [it.code for it in check(Subject(spec=spec, folder="W", code={}))]
+    return [finding.code for finding in check(Subject(spec=spec, folder="W", code={}))]
 
 
 @pytest.mark.parametrize("enabled", [True, False])
@@ -127,10 +127,10 @@ def test_it_is_off_unless_llm_conditions_says_so(enabled):
 def test_a_judge_that_fails_or_talks_nonsense_ends_the_run_explained(line, told, scope):
     played = play(judging({**TO_B, "condition_scope": scope}), Judge(line))
     (found,) = of(played, ConditionJudged)
-    assert told in found.fault
+    assert told in found.error
     ended = played.at(RunEnded).data
     assert ended.outcome == "failed"
-    assert ended.reason == f"a condition of A could not be judged: {found.fault}"
+    assert ended.reason == f"a condition of A could not be judged: {found.error}"
     assert check_replay(played.workflow, played.run, played.events) == []
 
 
@@ -139,7 +139,7 @@ def test_a_judgement_in_a_fence_is_one():
     assert of(played, ConditionJudged)[0].holds is True
 
 
-def test_what_judging_takes_is_counted():
+def test_cost_of_judging_is_counted():
     usage = Usage(100, 7, cost_usd=0.25)
     model = Judge(ModelReply(verdict(holds=True), usage=usage, model="m", answerer="model"))
     states = []

@@ -7,16 +7,16 @@ import pytest
 from behaviour.bad_run_play import ADA, play
 from support.group_play import CODE, COUNT, team
 from support.run_play import Seconds
-from weft.adapters.memory import MemoryJournal
-from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.memory import MemoryStore
+from weft.adapters.sql import SqliteStore
 from weft.engine.events import Event, ToolCalled, ToolReturned
 from weft.errors import StoreError, UsageError
 from weft.inspect.replay import check_replay
 from weft.ports.scope import Scope
 from weft.runtime.signals import Answer, UserMessage
 from weft.testing.hosts import host_for
-from weft.testing.journal.lossy import LossyJournal
 from weft.testing.models import ScriptedModel, call
+from weft.testing.store.lossy import LossyStore
 
 #: How many batches the run below takes, at least; a loss of each of them is tried.
 BATCHES = 14
@@ -37,8 +37,8 @@ def spec():
         {
             **declared.model_dump(),
             "tools": [
-                *(it.model_dump() for it in declared.tools),
-                *({**note, "agent": it} for it in ("Lead", "Ann", "Ben")),
+                *(tool.model_dump() for tool in declared.tools),
+                *({**note, "agent": name} for name in ("Lead", "Ann", "Ben")),
                 {**COUNT, "file": "work.py", "description": "d", "agent": "Editor"},
             ],
             "handoffs": [
@@ -66,7 +66,7 @@ def script(path):
 
 
 async def open_memory(_path):
-    return MemoryJournal()
+    return MemoryStore()
 
 
 async def lead(host):
@@ -81,45 +81,47 @@ async def lead(host):
 
 
 @pytest.mark.parametrize("number", range(1, BATCHES + 1))
-@pytest.mark.parametrize(
-    "open_journal", [open_memory, SqliteJournal.open], ids=["memory", "sqlite"]
-)
+@pytest.mark.parametrize("open_journal", [open_memory, SqliteStore.open], ids=["memory", "sqlite"])
 def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path, open_journal, number):
     """The acknowledgement of each n-th batch is lost; of all of them where n is 1."""
     notes = tmp_path / "notes.txt"
 
     async def scenario():
         kept = await open_journal(tmp_path / "j.db")
-        journal = LossyJournal(kept, lambda it: it % number == 0)
+        journal = LossyStore(kept, lambda item: item % number == 0)
         host = host_for(
             spec(),
             script(notes),
             code={**CODE, "tools/notes.py": NOTING},
-            journal=journal,
+            store=journal,
             clock=Seconds(),
         )
         async with host:
             row = await asyncio.wait_for(lead(host), 20)
-            events = [it async for it in host.events("run", scope=ADA) if isinstance(it, Event)]
+            events = [
+                event async for event in host.events("run", scope=ADA) if isinstance(event, Event)
+            ]
             return row, events, await host.workflow("run", scope=ADA), journal
 
     row, events, workflow, journal = play(scenario)
     assert row.outcome == "completed"
-    assert journal.written >= BATCHES
-    assert journal.lost == journal.written // number
+    assert journal.answered >= BATCHES
+    assert journal.lost == journal.answered // number
     lines = notes.read_text(encoding="utf-8").splitlines()
-    assert sorted(it.split()[0] for it in lines) == ["ann", "ben", "lead"], "each is called once"
-    calls = [it.data.id for it in events if isinstance(it.data, ToolCalled)]
-    returned = [it.data.id for it in events if isinstance(it.data, ToolReturned)]
+    assert sorted(line.split()[0] for line in lines) == ["ann", "ben", "lead"], (
+        "each is called once"
+    )
+    calls = [event.data.id for event in events if isinstance(event.data, ToolCalled)]
+    returned = [event.data.id for event in events if isinstance(event.data, ToolReturned)]
     assert len(calls) == len(set(calls)) == len(returned) == len(set(returned))
-    assert [it.seq for it in events] == list(range(1, row.seq + 1))
+    assert [event.seq for event in events] == list(range(1, row.seq + 1))
     assert check_replay(workflow, "run", events) == []
 
 
-def test_a_start_whose_acknowledgement_is_lost_is_no_second_start():
+def test_start_with_a_lost_acknowledgement_begins_one_run():
     async def scenario():
-        journal = LossyJournal(MemoryJournal(), lambda it: it == 1)
-        async with host_for(team(), ScriptedModel([]), journal=journal, code=CODE) as host:
+        journal = LossyStore(MemoryStore(), lambda item: item == 1)
+        async with host_for(team(), ScriptedModel([]), store=journal, code=CODE) as host:
             await host.start("Side", scope=ADA, message="write", run="run")
             with pytest.raises(UsageError, match="was started before"):
                 await host.start("Side", scope=ADA, message="write", run="run")
@@ -127,25 +129,25 @@ def test_a_start_whose_acknowledgement_is_lost_is_no_second_start():
     play(scenario)
 
 
-def test_what_another_user_has_written_is_not_taken_for_what_was_lost():
+def test_batch_of_another_user_is_not_taken_for_a_lost_one():
     """Two begin a run under one name; one is told that it may have been written, but it was not."""
 
-    class Overtaken(MemoryJournal):
+    class Overtaken(MemoryStore):
         first = True
 
-        async def append(self, batch):
+        async def append(self, batch, *, owner):
             if self.first:
                 self.first = False
                 other = batch.row._replace(user="eve", batch="other.1")
-                await super().append(batch._replace(row=other))
+                await super().append(batch._replace(row=other), owner="other")
                 raise StoreError("the connection broke", retryable=True, uncertain=True)
-            await super().append(batch)
+            return await super().append(batch, owner=owner)
 
     async def scenario():
         journal = Overtaken()
-        async with host_for(team(), ScriptedModel([]), journal=journal, code=CODE) as host:
+        async with host_for(team(), ScriptedModel([]), store=journal, code=CODE) as host:
             with pytest.raises(UsageError, match="was started before"):
                 await host.start("Side", scope=ADA, message="write", run="run")
-            return await journal.run(Scope("app"), "run")
+            return await journal.run(Scope.operator("app"), "run")
 
     assert play(scenario).user == "eve"

@@ -91,17 +91,19 @@ def using(*servers, agents=("A",), **rest):
 
 
 def names(request):
-    return [it.name for it in request.tools]
+    return [tool.name for tool in request.tools]
 
 
 def test_its_tools_are_offered_by_name_called_and_their_results_given_back(server):
     lines = [[call("real_add", a=2, b=3), call("real_echo", text_="hi")], "five"]
     played, model = server.play(using(REAL), lines)
-    offered = {it.name: it.description for it in model.requests[0].tools}
+    offered = {tool.name: tool.description for tool in model.requests[0].tools}
     assert len(offered) == 9
     assert offered["real_add"] == "It is add"
-    assert [it.value for it in of(played, ToolReturned)] == [{"sum": 5}, "hi"]
-    told = [it["content"] for it in model.requests[1].messages if it["role"] == "tool"]
+    assert [event.value for event in of(played, ToolReturned)] == [{"sum": 5}, "hi"]
+    told = [
+        message["content"] for message in model.requests[1].messages if message["role"] == "tool"
+    ]
     assert told == ['{"sum": 5}', "hi"]
     assert check_replay(played.workflow, played.run, played.events) == []
 
@@ -110,8 +112,12 @@ def test_allow_says_which_of_its_tools_and_agents_who_may_use_them(server):
     spec = using({**REAL, "allow": ["add", "echo"], "agents": ["B"]}, agents=("A", "B"))
     lines = [call("real_add", a=1, b=1), "no", call("real_slow", seconds=1), "none"]
     played, model = server.play(spec, lines)
-    assert [names(it) for it in model.requests] == [[], [], *([["real_add", "real_echo"]] * 2)]
-    told = [it.error for it in of(played, ToolFailed)]
+    assert [names(request) for request in model.requests] == [
+        [],
+        [],
+        *([["real_add", "real_echo"]] * 2),
+    ]
+    told = [event.error for event in of(played, ToolFailed)]
     assert told == [
         "there is no tool real_add; available: none",
         "there is no tool real_slow; available: real_add, real_echo",
@@ -139,12 +145,12 @@ def test_approval_says_which_calls_a_person_must_approve(server, approval, asked
     asked = ["real_add", "real_echo"] if asked is None else asked
     spec = using({**REAL, "approval": approval})
     played, _ = server.play(spec, lines, deciding({"approved": approved}))
-    questions = [it.payload for it in of(played, RequestOpened) if it.kind == "ui"]
-    assert [it["tool"] for it in questions] == asked
+    questions = [event.payload for event in of(played, RequestOpened) if event.kind == "ui"]
+    assert [question["tool"] for question in questions] == asked
     if "real_add" in asked:
         assert questions[0]["arguments"] == {"a": 2, "b": 3}
-    refused = [it.error for it in of(played, ToolFailed)]
-    wanted = [] if approved else [f"a person did not approve the call of {it}" for it in asked]
+    refused = [event.error for event in of(played, ToolFailed)]
+    wanted = [] if approved else [f"a person did not approve the call of {item}" for item in asked]
     assert refused == wanted
     assert len(of(played, ToolReturned)) == 2 - len(wanted)
     assert played.at(RunEnded).data.outcome == "completed"
@@ -156,10 +162,10 @@ def test_an_approval_may_come_after_a_restart_and_only_with_an_answer_that_fits(
         spec, [call("real_add", a=2, b=3), "done"], rest, deciding({"approved": True})
     )
     assert of(played, ToolReturned)[0].value == {"sum": 5}
-    assert len([it for it in of(played, RequestOpened) if it.kind == "ui"]) == 1
+    assert len([event for event in of(played, RequestOpened) if event.kind == "ui"]) == 1
 
 
-def test_the_list_is_recorded_so_a_run_goes_on_and_is_replayed_without_the_server(server):
+def test_recorded_tool_list_makes_runs_independent_of_the_server(server):
     spec = using({**REAL, "allow": ["add"]})
     sent = []
     thinking = asyncio.Event()
@@ -173,26 +179,26 @@ def test_the_list_is_recorded_so_a_run_goes_on_and_is_replayed_without_the_serve
 
     async def story():
         journal, model = Kept(), FunctionModel(reply)
-        async with host_for(spec, model, journal=journal, outside=server.outside()) as host:
+        async with host_for(spec, model, store=journal, outside=server.outside()) as host:
             run = await host.start("W", scope=ADA, message="hi")
             await thinking.wait()
-        async with host_for(spec, model, journal=journal, outside=ExternalPorts()) as host:
+        async with host_for(spec, model, store=journal, outside=ExternalPorts()) as host:
             await host.resume(run, scope=ADA)
             await rest(host, run)
             return await read(host, run)
 
     played = server.run(story())
     (fetched,) = of(played, ContextFetched)
-    assert [it["name"] for it in fetched.tools["real"]] == ["real_add"]
+    assert [entry["name"] for entry in fetched.tools["real"]] == ["real_add"]
     assert sent[0] == sent[1], "the same bytes, tools included"
-    assert of(played, ToolFailed)[0].error == "no tool servers can be used here"
+    assert of(played, ToolFailed)[0].error == "this host has no tool servers"
     assert check_replay(played.workflow, played.run, played.events) == []
     folded = fold(played.workflow.compiled, played.run, played.events)
     assert folded == fold(played.workflow.compiled, played.run, played.events)
     assert folded.outcome == "completed"
 
 
-def test_a_server_that_dies_in_the_middle_of_a_call_is_told_of_and_the_next_call_works(server):
+def test_call_after_the_death_of_a_tool_server_works(server):
     trigger = {"type": "tool_failed", "tool": "real_die", "response_key": "message"}
     lines = [call("real_die", words=f"my key is {CANARY}"), call("real_add", a=1, b=1), "done"]
     spec = using(REAL, variables={"why": derived("str", "", trigger)})
@@ -219,7 +225,7 @@ def test_approvals_of_mcp_servers_may_be_for_somebody_else(server):
 
     asking = {**REAL, "approval": "always", "for": "role:manager"}
     played, _ = server.play(using(asking), [call("real_add", a=1, b=2), "three"], approve)
-    assert [it.value for it in of(played, ToolReturned)] == [{"sum": 3}]
+    assert [event.value for event in of(played, ToolReturned)] == [{"sum": 3}]
 
 
 def test_a_call_that_takes_too_long_is_given_up(server):
@@ -240,8 +246,10 @@ def test_its_progress_is_kept_and_no_secret_of_its_settings_is_anywhere(server):
     assert whoami.value["env"]["KEY"] == "(secret)", "it had its secret"
     assert whoami.value["env"]["PLAIN"] == "plain"
     # What a model itself says is kept; nothing that came from the server may hold the secret.
-    events = [it for it in played.events if not it.actor.startswith("agent:")]
-    kept = b"".join(encode(it.data) for it in events if not isinstance(it.data, ToolCalled))
+    events = [event for event in played.events if not event.actor.startswith("agent:")]
+    kept = b"".join(
+        encode(event.data) for event in events if not isinstance(event.data, ToolCalled)
+    )
     assert CANARY.encode() not in kept
     assert CANARY not in str(model.requests[2].messages[-1])
 
@@ -262,14 +270,14 @@ def test_a_server_that_cannot_be_used_ends_the_run_explained_and_the_next_run_wo
     assert ended.outcome == "failed"
     assert ended.reason.startswith("mcp:real could not be read: ")
     assert told in ended.reason
-    assert told in of(played, ContextFetched)[0].faults["mcp:real"]
+    assert told in of(played, ContextFetched)[0].errors["mcp:real"]
     played, _ = server.play(using(REAL), [call("real_add", a=1, b=1), "two"])
     assert played.at(RunEnded).data.outcome == "completed"
 
 
 def test_without_a_port_for_servers_the_run_says_so(server):
     played, _ = server.play(using(REAL), [], outside=ExternalPorts())
-    assert "no tool servers can be used here" in played.at(RunEnded).data.reason
+    assert "this host has no tool servers" in played.at(RunEnded).data.reason
 
 
 def test_several_servers_are_asked_at_once_and_an_old_one_is_understood(server):

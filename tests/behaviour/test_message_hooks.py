@@ -21,8 +21,8 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.inspect.replay import check_replay
+from weft.ports.live import TextDelta
 from weft.ports.model import ModelReply
-from weft.runtime.runs.live_stream import TextDelta
 from weft.testing.models import FunctionModel, ScriptedModel, call
 from weft.wire.events import user_event_data
 
@@ -75,7 +75,7 @@ def everything(**given):
 
 
 def sees(messages, content, message, context_variables):
-    context_variables.set("seen", [str(it["content"]) for it in messages])
+    context_variables.set("seen", [str(message["content"]) for message in messages])
     context_variables.set("last", content if isinstance(message, str) else message["content"])
 
 
@@ -134,7 +134,7 @@ def only(*hooks, **rest):
 
 
 def texts(request):
-    return [it["content"] for it in request.messages]
+    return [message["content"] for message in request.messages]
 
 
 @pytest.mark.parametrize(
@@ -152,14 +152,16 @@ def texts(request):
         ([hook(LAST, "shout"), hook(LAST, "last_of")], ["You help.", "(replaced)"]),
     ],
 )
-def test_what_message_hooks_return_is_what_is_sent_and_recorded(hooks, sent):
+def test_result_of_message_hooks_is_sent_and_recorded(hooks, sent):
     model = ScriptedModel(["done"])
     played = play(only(*hooks), model, code=CODE)
     (request,) = model.requests
     assert texts(request) == sent
     assembled = played.at(ContextAssembled).data
     assert assembled.digest == digest_of(request.messages, played.workflow.views["A"].extras)
-    assert set(assembled.manifest["edited"]) == {f"hooks/style.py:{it['function']}" for it in hooks}
+    assert set(assembled.manifest["edited"]) == {
+        f"hooks/style.py:{hook['function']}" for hook in hooks
+    }
     assert check_replay(played.workflow, played.run, played.events) == []
 
 
@@ -178,14 +180,14 @@ def test_a_hook_that_changes_nothing_leaves_no_trace_but_its_call(point, functio
 @pytest.mark.parametrize(
     ("point", "function", "told"),
     [
-        (ALL, "nonsense_number", "it returned int where a list of messages is due"),
-        (ALL, "nonsense_role", "message 0 it returned is no message: it needs a role (system,"),
-        (ALL, "nonsense_content", "message 0 it returned is no message"),
-        (LAST, "nonsense_number", "it returned int where the text of a message is due"),
-        (LAST, "nonsense_role", "message 0 it returned is no message"),
+        (ALL, "nonsense_number", "it returned int instead of a list of messages"),
+        (ALL, "nonsense_role", "message 0 of its result is invalid: a message has a role (system,"),
+        (ALL, "nonsense_content", "message 0 of its result is invalid"),
+        (LAST, "nonsense_number", "it returned int instead of the text of a message"),
+        (LAST, "nonsense_role", "message 0 of its result is invalid"),
         (STATE, "nonsense_text", "a system message is text, not int"),
-        (SEND, "nonsense_number", "it returned int where the text of a message is due"),
-        (SEND, "nonsense_role", "it returned list where the text of a message is due"),
+        (SEND, "nonsense_number", "it returned int instead of the text of a message"),
+        (SEND, "nonsense_role", "it returned list instead of the text of a message"),
     ],
 )
 @pytest.mark.parametrize("on_error", ["log", "stop"])
@@ -205,15 +207,15 @@ def test_each_reply_of_a_turn_begins_with_what_is_there_and_not_with_earlier_cha
     model = ScriptedModel([call("work"), "done"])
     played = play(only(hook(ALL, "remember"), tools=[WORK]), model, code=CODE)
     assert texts(model.requests[1]) == ["You help.", "hello", None, "worked", "Remember the milk."]
-    found = [it.digest for it in of(played, ContextAssembled)]
+    found = [event.digest for event in of(played, ContextAssembled)]
     extras = played.workflow.views["A"].extras
-    assert found == [digest_of(it.messages, extras) for it in model.requests]
+    assert found == [digest_of(request.messages, extras) for request in model.requests]
 
 
-def test_what_comes_after_a_turn_sees_the_conversation_and_no_change_of_a_hook():
+def test_after_turn_hooks_see_the_unedited_conversation():
     hooks = [hook(ALL, "remember"), hook("after_agent", "sees")]
     played = play(only(*hooks, variables=SEEN), ScriptedModel(["done"]), code=CODE)
-    values = {it.name: it.value for it in of(played, VariableSet)}
+    values = {event.name: event.value for event in of(played, VariableSet)}
     assert values == {"seen": ["hello", "done"], "last": "done"}
 
 
@@ -226,14 +228,14 @@ def test_what_comes_after_a_turn_sees_the_conversation_and_no_change_of_a_hook()
         ([hook(SEND, "unchanged")], "canary is dead"),
     ],
 )
-def test_what_an_agent_says_is_what_its_hooks_leave_of_it(hooks, said):
+def test_reply_is_recorded_after_its_hooks(hooks, said):
     contains = {"contains": "canary"}
     trigger = {"type": "agent_text", "agent": "A", "match": contains}
     variables = {"heard": derived("bool", False, trigger)}
     spec = declared(
         HELPER,
         "B",
-        hooks=[{**it, "agent": "A"} for it in hooks],
+        hooks=[{**hook, "agent": "A"} for hook in hooks],
         variables=variables,
         orchestrator={"orchestration_pattern": "Pipeline", "human_in_the_loop": False},
     )
@@ -250,7 +252,7 @@ def follow_and_read(spec, model):
     heard = []
 
     async def listen(host, run):
-        heard.extend([it async for it in host.events(run, scope=ADA, follow=True)])
+        heard.extend([event async for event in host.events(run, scope=ADA, follow=True)])
 
     played = asyncio.run(in_turns(spec, [listen], [model], code=CODE))
     return heard, played
@@ -259,18 +261,18 @@ def follow_and_read(spec, model):
 async def slowly(request):
     """Work if there is work to do, and speak; whoever wants to listen is there by then."""
     await asyncio.sleep(0.02)
-    works = request.tools and not any(it["role"] == "tool" for it in request.messages)
+    works = request.tools and not any(message["role"] == "tool" for message in request.messages)
     return call("work") if works else "canary is dead"
 
 
-def test_what_hooks_have_not_had_reaches_no_end_user_neither_streamed_nor_beside_a_tool():
+def test_text_before_hooks_never_reaches_end_users():
     spec = only(hook(SEND, "censor"), tools=[WORK])
     heard, played = follow_and_read(spec, FunctionModel(slowly))
-    assert not [it for it in heard if isinstance(it, TextDelta)]
-    events = [it for it in heard if isinstance(it, Event)]
+    assert not [item for item in heard if isinstance(item, TextDelta)]
+    events = [item for item in heard if isinstance(item, Event)]
     audience = Audience(spec)
-    shown = [user_event_data(it, played.run, played.workflow, audience) for it in events]
-    told = [it["data"] for it in shown if it and it["kind"] == "MessageSent"]
+    shown = [user_event_data(event, played.run, played.workflow, audience) for event in events]
+    told = [event["data"] for event in shown if event and event["kind"] == "MessageSent"]
     assert told == [{"agent": "A", "text": "*** is dead"}]
     assert "canary" not in str(shown)
     replied = of(played, ModelReplied)[-1]
@@ -282,14 +284,14 @@ def test_words_beside_a_tool_call_are_not_shown_where_hooks_would_change_them():
     beside = ModelReply("canary beside", (ToolRequest("c", "work", {}),))
     heard, played = follow_and_read(spec, ScriptedModel([beside, "done"]))
     audience = Audience(spec)
-    events = [it for it in heard if isinstance(it, Event)]
-    shown = [user_event_data(it, played.run, played.workflow, audience) for it in events]
+    events = [item for item in heard if isinstance(item, Event)]
+    shown = [user_event_data(event, played.run, played.workflow, audience) for event in events]
     assert "canary" not in str(shown)
 
 
 def test_without_such_a_hook_words_are_streamed_as_they_are_spoken():
     heard, _ = follow_and_read(only(), FunctionModel(slowly))
-    assert "".join(it.text for it in heard if isinstance(it, TextDelta)) == "canary is dead"
+    assert "".join(item.text for item in heard if isinstance(item, TextDelta)) == "canary is dead"
 
 
 SIZE = {
@@ -301,9 +303,13 @@ SIZE = {
 def test_a_structured_reply_is_what_hooks_leave_of_it_and_must_still_fit():
     played = play(only(hook(SEND, "fit"), **SIZE), ScriptedModel([{"size": 2}]), code=CODE)
     audience = Audience(played.workflow.spec)
-    shown = [user_event_data(it, played.run, played.workflow, audience) for it in played.events]
+    shown = [
+        user_event_data(event, played.run, played.workflow, audience) for event in played.events
+    ]
     assert "size: 9" in str(shown)
-    assert "2" not in str([it["data"] for it in shown if it and it["kind"] == "MessageSent"])
+    assert "2" not in str(
+        [event["data"] for event in shown if event and event["kind"] == "MessageSent"]
+    )
     played = play(only(hook(SEND, "spoil"), **SIZE), ScriptedModel([{"size": 2}]), code=CODE)
     (failed,) = of(played, TurnFailed)
     assert failed.kind == "hook"
@@ -316,9 +322,11 @@ def test_a_sign_to_a_trigger_is_hidden_by_what_is_sent():
     played = play(
         only(hook(SEND, "as_dict"), variables=variables), ScriptedModel(["NEXT"]), code=CODE
     )
-    assert [it.name for it in of(played, VariableSet)] == ["next"]
+    assert [event.name for event in of(played, VariableSet)] == ["next"]
     audience = Audience(played.workflow.spec)
-    shown = [user_event_data(it, played.run, played.workflow, audience) for it in played.events]
+    shown = [
+        user_event_data(event, played.run, played.workflow, audience) for event in played.events
+    ]
     assert "NEXT" not in str(shown)
 
 
@@ -342,8 +350,8 @@ def test_a_crash_in_the_middle_changes_no_byte_and_repeats_no_hook_that_was_reco
     played = asyncio.run(in_turns(spec, [break_off, rest], models, code=CODE))
     bytes_ = ["You are A: a helper; 1 so far", "hello", "REMEMBER THE MILK."]
     assert sent
-    assert all(it == (sent[0][0], bytes_) for it in sent)
-    ids = [it.id for it in of(played, ToolReturned)]
+    assert all(item == (sent[0][0], bytes_) for item in sent)
+    ids = [event.id for event in of(played, ToolReturned)]
     assert len(ids) == len(set(ids)) == 4
     assert of(played, MessageSent) == [MessageSent("A", "done (signed)")]
     assert check_replay(played.workflow, played.run, played.events) == []

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from behaviour.bad_run_play import ADA, child, finished, open_host, play, spec
-from weft.adapters.memory import MemoryJournal
-from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.memory import MemoryStore
+from weft.adapters.sql import SqliteStore
 from weft.errors import SetupError, UsageError
 from weft.runtime.signals import MAX_ID, Answer, Stop, UserMessage
 from weft.testing.hosts import host_for
@@ -55,27 +55,27 @@ async def tell(host, *messages):
 
 def heard(told):
     """What was let in, by name and text, in order."""
-    return [(it.message_id, it.value) for it in told.answered]
+    return [(entry.message_id, entry.value) for entry in told.answered]
 
 
 @pytest.mark.parametrize("lasting", [False, True], ids=["memory", "sqlite"])
-def test_a_message_that_comes_again_after_the_run_has_rested_counts_once(path, lasting):
+async def test_a_message_that_comes_again_after_the_run_has_rested_counts_once(path, lasting):
     message, other = UserMessage("yes"), UserMessage("yes")
-
-    async def scenario():
-        journal = await SqliteJournal.open(path) if lasting else MemoryJournal()
-        async with host_for(CHAT, FunctionModel(on), journal=journal, code=CODE) as host:
-            await host.start("Desk", scope=ADA, message="hi", run="run")
-            await host.settled("run", scope=ADA)
-            once = await tell(host, message)
-            again = await tell(host, message, message)
-            assert not host._worker, "there is nothing to do but to wait for the user"
-            return once, again, await tell(host, other, message)
-
-    once, again, after = play(scenario)
+    journal = await SqliteStore.open(path) if lasting else MemoryStore()
+    async with host_for(CHAT, FunctionModel(on), store=journal, code=CODE) as host:
+        await host.start("Desk", scope=ADA, message="hi", run="run")
+        await host.settled("run", scope=ADA)
+        once = await tell(host, message)
+        again = await tell(host, message, message)
+        assert not host._worker, "there is nothing to do but to wait for the user"
+        after = await tell(host, other, message)
     assert once == again
     assert heard(after) == [(message.id, "yes"), (other.id, "yes")]
-    assert [it.text for it in after.state.messages if it.role == "user"] == ["hi", "yes", "yes"]
+    assert [message.text for message in after.state.messages if message.role == "user"] == [
+        "hi",
+        "yes",
+        "yes",
+    ]
     assert after.row.turns == 3
 
 
@@ -85,94 +85,78 @@ def test_every_message_is_one_of_its_own_unless_it_is_named():
     assert len({UserMessage("yes").id for _ in range(100)}) == 100
 
 
-def test_a_message_with_the_name_of_another_is_that_one_whatever_it_says(path):
-    async def scenario():
-        async with await chat(path) as host:
-            return await tell(host, UserMessage("yes", id="m1"), UserMessage("no", id="m1"))
-
-    assert heard(play(scenario)) == [("m1", "yes")]
+async def test_a_message_with_the_name_of_another_is_that_one_whatever_it_says(path):
+    async with await chat(path) as host:
+        outcome = await tell(host, UserMessage("yes", id="m1"), UserMessage("no", id="m1"))
+    assert heard(outcome) == [("m1", "yes")]
 
 
-def test_the_same_name_in_another_run_is_another_message(path):
+async def test_the_same_name_in_another_run_is_another_message(path):
     message = UserMessage("yes", id="m1")
-
-    async def scenario():
-        async with await chat(path) as host:
-            await host.start("Desk", scope=ADA, message="hi", run="other")
-            await host.settled("other", scope=ADA)
-            await tell(host, message)
-            await host.deliver("other", message, scope=ADA)
-            return await finished(host, "other")
-
-    assert heard(play(scenario)) == [("m1", "yes")]
+    async with await chat(path) as host:
+        await host.start("Desk", scope=ADA, message="hi", run="other")
+        await host.settled("other", scope=ADA)
+        await tell(host, message)
+        await host.deliver("other", message, scope=ADA)
+        assert heard(await finished(host, "other")) == [("m1", "yes")]
 
 
-def test_a_message_that_another_host_has_let_in_is_known(path):
-    async def scenario():
-        async with (
-            await chat(path) as here,
-            await open_host(path, CHAT, FunctionModel(on), FORM) as there,
-        ):
-            once = await tell(here, UserMessage("yes", id="m1"))
-            again = await tell(there, UserMessage("yes", id="m1"))
-            return once, again, await tell(there, UserMessage("yes", id="m2"))
-
-    once, again, after = play(scenario)
+async def test_a_message_that_another_host_has_let_in_is_known(path):
+    async with (
+        await chat(path) as here,
+        await open_host(path, CHAT, FunctionModel(on), FORM) as there,
+    ):
+        once = await tell(here, UserMessage("yes", id="m1"))
+        again = await tell(there, UserMessage("yes", id="m1"))
+        after = await tell(there, UserMessage("yes", id="m2"))
     assert once == again
     assert heard(after) == [("m1", "yes"), ("m2", "yes")]
 
 
-def test_a_message_that_comes_often_at_the_same_moment_counts_once(path):
+async def test_a_message_that_comes_often_at_the_same_moment_counts_once(path):
     message = UserMessage("yes", id="m1")
-
-    async def scenario():
-        async with (
-            await chat(path) as here,
-            await open_host(path, CHAT, FunctionModel(on), FORM) as there,
-        ):
-            hosts = [here, there] * 5
-            await asyncio.gather(*(it.deliver("run", message, scope=ADA) for it in hosts))
-            told = [await finished(it, "run") for it in (here, there)]
-            assert told[0] == told[1]
-            return told[0]
-
-    told = play(scenario)
+    async with (
+        await chat(path) as here,
+        await open_host(path, CHAT, FunctionModel(on), FORM) as there,
+    ):
+        hosts = [here, there] * 5
+        await asyncio.gather(*(host.deliver("run", message, scope=ADA) for host in hosts))
+        told = [await finished(item, "run") for item in (here, there)]
+        assert told[0] == told[1]
+        told = told[0]
     assert heard(told) == [("m1", "yes")]
     assert told.row.turns == 2
 
 
-class Overtaken(SqliteJournal):
+class Overtaken(SqliteStore):
     """Lets somebody else write first, once."""
 
     first = None
 
-    async def append(self, batch):
+    async def append(self, batch, *, owner):
         first, self.first = self.first, None
         if first is not None:
             await first()
-        await super().append(batch)
+        return await super().append(batch, owner=owner)
 
 
 @pytest.mark.parametrize(("name", "fault"), [("m1", None), ("m2", "is not open")])
-def test_whoever_is_overtaken_by_the_same_message_is_not_told_of_a_fault(path, name, fault):
-    async def scenario():
-        async with await chat(path) as there:
-            journal = await Overtaken.open(path)
-            async with host_for(CHAT, FunctionModel(on), journal=journal, code=CODE) as here:
+async def test_concurrent_copies_of_a_message_raise_no_error(path, name, fault):
+    async with await chat(path) as there:
+        journal = await Overtaken.open(path)
+        async with host_for(CHAT, FunctionModel(on), store=journal, code=CODE) as here:
 
-                async def overtake():
-                    await tell(there, UserMessage("yes", id=name))
+            async def overtake():
+                await tell(there, UserMessage("yes", id=name))
 
-                journal.first = overtake
-                if fault is None:
+            journal.first = overtake
+            if fault is None:
+                await here.deliver("run", UserMessage("yes", id="m1"), scope=ADA)
+            else:
+                with pytest.raises(UsageError, match=fault):
                     await here.deliver("run", UserMessage("yes", id="m1"), scope=ADA)
-                else:
-                    with pytest.raises(UsageError, match=fault):
-                        await here.deliver("run", UserMessage("yes", id="m1"), scope=ADA)
-                assert journal.first is None
-                return await finished(here, "run")
-
-    assert heard(play(scenario)) == [(name, "yes")]
+            assert journal.first is None
+            assert heard(await finished(here, "run")) == [(name, "yes")]
 
 
 RIVAL = """
@@ -208,116 +192,95 @@ def test_two_processes_that_deliver_the_same_messages(path):
 
     play(begun)
     rivals = [child(RIVAL, str(path)) for _ in range(2)]
-    assert [it.stdout.readline() for it in rivals] == ["ready\n"] * 2
-    for it in rivals:
-        it.stdin.write("go\n")
-        it.stdin.flush()
-    told = [json.loads(it.communicate(timeout=60)[0]) for it in rivals]
+    assert [rival.stdout.readline() for rival in rivals] == ["ready\n"] * 2
+    for rival in rivals:
+        rival.stdin.write("go\n")
+        rival.stdin.flush()
+    told = [json.loads(rival.communicate(timeout=60)[0]) for rival in rivals]
     assert told == ["told", "told"]
     assert heard(play(looked_at)) == [(f"m{number}", "yes") for number in range(8)]
 
 
-def test_whoever_did_not_wait_for_it_may_deliver_again(path):
+async def test_signal_can_be_delivered_again_after_a_cancelled_wait(path):
     message = UserMessage("yes", id="m1")
-
-    async def scenario():
-        async with await chat(path) as host:
-            for steps in range(12):
-                impatient = asyncio.create_task(host.deliver("run", message, scope=ADA))
-                for _ in range(steps):
-                    await asyncio.sleep(0)
-                impatient.cancel()
-                await asyncio.gather(impatient, return_exceptions=True)
-            return await tell(host, message)
-
-    assert heard(play(scenario)) == [("m1", "yes")]
+    async with await chat(path) as host:
+        for steps in range(12):
+            impatient = asyncio.create_task(host.deliver("run", message, scope=ADA))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            impatient.cancel()
+            await asyncio.gather(impatient, return_exceptions=True)
+        assert heard(await tell(host, message)) == [("m1", "yes")]
 
 
-def test_a_message_that_comes_again_while_the_run_goes_on(path):
-    async def scenario():
-        held = asyncio.Event()
+async def test_repeated_message_is_ignored_while_the_run_continues(path):
+    held = asyncio.Event()
 
-        async def reply(request):
-            if request.messages[-1]["content"] == "yes":
-                await held.wait()
-            return "What else?"
+    async def reply(request):
+        if request.messages[-1]["content"] == "yes":
+            await held.wait()
+        return "What else?"
 
-        async with await chat(path, FunctionModel(reply)) as host:
-            await host.deliver("run", UserMessage("yes", id="m1"), scope=ADA)
-            before = (await host.run("run", scope=ADA)).seq
-            await host.deliver("run", UserMessage("yes", id="m1"), scope=ADA)
-            with pytest.raises(UsageError, match="does not wait for a message"):
-                await host.deliver("run", UserMessage("yes", id="m2"), scope=ADA)
-            row = await host.run("run", scope=ADA)
-            assert (row.status, row.seq) == ("running", before)
-            held.set()
-            return await finished(host, "run")
-
-    assert heard(play(scenario)) == [("m1", "yes")]
+    async with await chat(path, FunctionModel(reply)) as host:
+        await host.deliver("run", UserMessage("yes", id="m1"), scope=ADA)
+        before = (await host.run("run", scope=ADA)).seq
+        await host.deliver("run", UserMessage("yes", id="m1"), scope=ADA)
+        with pytest.raises(UsageError, match="does not wait for a message"):
+            await host.deliver("run", UserMessage("yes", id="m2"), scope=ADA)
+        row = await host.run("run", scope=ADA)
+        assert (row.status, row.seq) == ("running", before)
+        held.set()
+        assert heard(await finished(host, "run")) == [("m1", "yes")]
 
 
-def test_a_message_that_comes_again_while_a_form_is_open(path):
+async def test_a_message_that_comes_again_while_a_form_is_open(path):
     script = ScriptedModel(["What else?", call("ask"), "What else?", "What else?"])
-
-    async def scenario():
-        async with await chat(path, script) as host:
-            once = await tell(host, UserMessage("yes", id="m1"))
-            (question,) = once.state.requests
-            late = UserMessage("no", id="m2")
-            with pytest.raises(UsageError, match="does not wait for a message"):
-                await host.deliver("run", late, scope=ADA)
-            assert await tell(host, UserMessage("yes", id="m1")) == once
-            await tell(host, Answer(question, "tea"))
-            # What was refused was not heard: it may come again, and then it counts.
-            return await tell(host, late, late, UserMessage("yes", id="m1"))
-
-    told = play(scenario)
+    async with await chat(path, script) as host:
+        once = await tell(host, UserMessage("yes", id="m1"))
+        (question,) = once.state.requests
+        late = UserMessage("no", id="m2")
+        with pytest.raises(UsageError, match="does not wait for a message"):
+            await host.deliver("run", late, scope=ADA)
+        assert await tell(host, UserMessage("yes", id="m1")) == once
+        await tell(host, Answer(question, "tea"))
+        # What was refused was not heard: it may come again, and then it counts.
+        told = await tell(host, late, late, UserMessage("yes", id="m1"))
     assert heard(told) == [("m1", "yes"), (None, "tea"), ("m2", "no")]
     assert script.left == 0
 
 
-def test_a_message_that_comes_again_after_the_end(path):
-    async def scenario():
-        async with await chat(path) as host:
-            await tell(host, UserMessage("yes", id="m1"))
-            once = await tell(host, Stop())
-            assert await tell(host, UserMessage("yes", id="m1")) == once
-            with pytest.raises(UsageError, match="has ended already"):
-                await host.deliver("run", UserMessage("yes", id="m2"), scope=ADA)
-            return once
-
-    told = play(scenario)
-    assert told.row.outcome == "cancelled"
-    assert heard(told) == [("m1", "yes")]
+async def test_a_message_that_comes_again_after_the_end(path):
+    async with await chat(path) as host:
+        await tell(host, UserMessage("yes", id="m1"))
+        once = await tell(host, Stop())
+        assert await tell(host, UserMessage("yes", id="m1")) == once
+        with pytest.raises(UsageError, match="has ended already"):
+            await host.deliver("run", UserMessage("yes", id="m2"), scope=ADA)
+    assert once.row.outcome == "cancelled"
+    assert heard(once) == [("m1", "yes")]
 
 
-def test_a_message_that_was_heard_needs_no_model(path):
+async def test_repeated_message_needs_no_model(path):
     def missing(*_):
         raise SetupError("there is no key")
 
-    async def scenario():
-        async with await chat(path) as host:
-            once = await tell(host, UserMessage("yes", id="m1"))
-            host._require_models = missing
-            assert await tell(host, UserMessage("yes", id="m1")) == once
-            with pytest.raises(SetupError, match="there is no key"):
-                await host.deliver("run", UserMessage("yes", id="m2"), scope=ADA)
-
-    play(scenario)
+    async with await chat(path) as host:
+        once = await tell(host, UserMessage("yes", id="m1"))
+        host._require_models = missing
+        assert await tell(host, UserMessage("yes", id="m1")) == once
+        with pytest.raises(SetupError, match="there is no key"):
+            await host.deliver("run", UserMessage("yes", id="m2"), scope=ADA)
 
 
-def test_a_fork_has_heard_what_was_said_before_it(path):
-    async def scenario():
-        async with await chat(path) as host:
-            first, second = UserMessage("one", id="m1"), UserMessage("two", id="m2")
-            await tell(host, first, second)
-            fork = await host.fork("run", scope=ADA, turn=2)
-            for message in (first, second, second):
-                await host.settled(fork, scope=ADA)
-                await host.deliver(fork, message, scope=ADA)
-            return await finished(host, fork)
-
-    assert heard(play(scenario)) == [("m1", "one"), ("m2", "two")]
+async def test_fork_keeps_earlier_message_ids(path):
+    async with await chat(path) as host:
+        first, second = UserMessage("one", id="m1"), UserMessage("two", id="m2")
+        await tell(host, first, second)
+        fork = await host.fork("run", scope=ADA, turn=2)
+        for message in (first, second, second):
+            await host.settled(fork, scope=ADA)
+            await host.deliver(fork, message, scope=ADA)
+        assert heard(await finished(host, fork)) == [("m1", "one"), ("m2", "two")]
 
 
 @pytest.mark.parametrize(
@@ -331,24 +294,19 @@ def test_a_fork_has_heard_what_was_said_before_it(path):
         ([], "is text, not list"),
     ],
 )
-def test_what_cannot_name_a_message_is_refused(path, name, fault):
-    async def scenario():
-        async with await chat(path) as host:
-            once = await finished(host, "run")
-            with pytest.raises(UsageError, match=f"^the id of a message {fault}"):
-                await host.deliver("run", UserMessage("yes", id=name), scope=ADA)
-            assert await finished(host, "run") == once
-            await tell(host, Stop())
-            with pytest.raises(UsageError, match=fault):
-                await host.deliver("run", UserMessage("yes", id=name), scope=ADA)
-
-    play(scenario)
+async def test_invalid_message_id_is_refused(path, name, fault):
+    async with await chat(path) as host:
+        once = await finished(host, "run")
+        with pytest.raises(UsageError, match=f"^the id of a message {fault}"):
+            await host.deliver("run", UserMessage("yes", id=name), scope=ADA)
+        assert await finished(host, "run") == once
+        await tell(host, Stop())
+        with pytest.raises(UsageError, match=fault):
+            await host.deliver("run", UserMessage("yes", id=name), scope=ADA)
 
 
 @pytest.mark.parametrize("name", ["x" * MAX_ID, " ", "caf\u00e9 \U0001f600", "\x00", "run:1"])
-def test_any_text_that_is_not_too_long_names_a_message(path, name):
-    async def scenario():
-        async with await chat(path) as host:
-            return await tell(host, UserMessage("yes", id=name), UserMessage("yes", id=name))
-
-    assert heard(play(scenario)) == [(name, "yes")]
+async def test_any_text_that_is_not_too_long_names_a_message(path, name):
+    async with await chat(path) as host:
+        outcome = await tell(host, UserMessage("yes", id=name), UserMessage("yes", id=name))
+    assert heard(outcome) == [(name, "yes")]

@@ -1,6 +1,5 @@
 """Whatever a model server does wrong: tried again, explained, recorded; and the next run works."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -75,7 +74,7 @@ def failure(*script: Answer, stream: bool = False, clock: StillClock | None = No
 
 @pytest.mark.parametrize("kind", sorted(WORDS))
 @pytest.mark.parametrize("stream", [False, True])
-def test_what_may_pass_is_tried_so_often_and_then_explained(kind: str, stream: bool):
+def test_transient_error_is_retried_then_explained(kind: str, stream: bool):
     caught = failure(*[FAULTS[kind]] * TRIES, stream=stream)
     assert caught.attempts == TRIES
     assert str(caught).endswith(f"(attempts: {TRIES})")
@@ -85,7 +84,7 @@ def test_what_may_pass_is_tried_so_often_and_then_explained(kind: str, stream: b
 
 
 @pytest.mark.parametrize("status", sorted(LASTING))
-def test_what_will_not_pass_is_tried_once_and_explained(status: int):
+def test_permanent_error_is_tried_once_and_explained(status: int):
     caught = failure(error(status, "No."))
     assert caught.attempts == 1
     assert LASTING[status] in str(caught)
@@ -105,7 +104,7 @@ def test_the_wait_that_is_asked_for_is_kept():
     assert clock.waits == [7.0, 7.0]
 
 
-def test_a_failed_model_ends_its_run_with_all_attempts_recorded_and_the_next_run_works():
+async def test_a_failed_model_ends_its_run_with_all_attempts_recorded_and_the_next_run_works():
     spec = WorkflowSpec.model_validate(
         {
             "orchestrator": {"workflow_name": "W", "initial_agent": "A"},
@@ -113,19 +112,17 @@ def test_a_failed_model_ends_its_run_with_all_attempts_recorded_and_the_next_run
             "handoffs": [{"source_agent": "A", "target_agent": "terminate"}],
         }
     )
-
-    async def play() -> tuple[list[Event], str | None]:
-        faults = [FAULTS["500"], FAULTS["garbage"], FAULTS["cut"]]
-        async with models(*faults, Answer("fine")) as model, host_for(spec, model) as host:
-            first = await host.start("W", scope=ADA, message="hi")
-            await host.settled(first, scope=ADA)
-            second = await host.start("W", scope=ADA, message="hi")
-            row = await host.settled(second, scope=ADA)
-            events = [it async for it in host.events(first, scope=ADA) if isinstance(it, Event)]
-            return events, row.outcome
-
-    events, next_outcome = asyncio.run(asyncio.wait_for(play(), 30))
-    (failed,) = (it.data for it in events if isinstance(it.data, ModelFailed))
+    faults = [FAULTS["500"], FAULTS["garbage"], FAULTS["cut"]]
+    async with models(*faults, Answer("fine")) as model, host_for(spec, model) as host:
+        first = await host.start("W", scope=ADA, message="hi")
+        await host.settled(first, scope=ADA)
+        second = await host.start("W", scope=ADA, message="hi")
+        row = await host.settled(second, scope=ADA)
+        events = [
+            event async for event in host.events(first, scope=ADA) if isinstance(event, Event)
+        ]
+        next_outcome = row.outcome
+    (failed,) = (event.data for event in events if isinstance(event.data, ModelFailed))
     assert failed.attempts == TRIES
     end = events[-1].data
     assert isinstance(end, RunEnded)

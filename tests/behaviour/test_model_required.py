@@ -50,7 +50,7 @@ REFUSED = pytest.raises(UsageError, match="no model is named for")
 def test_board_that_asks_a_model_is_refused():
     with REFUSED as caught:
         publish(asking_board())
-    assert 'model="sample" makes replies up' in caught.value.hint
+    assert 'use model="sample"' in caught.value.hint
 
 
 def test_agent_without_engines_asks_a_model():

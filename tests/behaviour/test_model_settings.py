@@ -8,9 +8,10 @@ import pytest
 from benchmarks.mock_server import Answer, MockServer
 from pydantic import ValidationError
 
+from support.cases import read_cases
 from support.model_play import StillClock
 from support.run_play import ADA, play
-from weft.adapters.memory import MemoryJournal
+from weft.adapters.memory import MemoryStore
 from weft.adapters.models.registry import ModelRegistry
 from weft.inspect.turn import inspect_turn
 from weft.packages.reader import read_package
@@ -20,6 +21,8 @@ from weft.spec.agents import RESERVED, ModelSettings
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel, ScriptedModel
+
+CASES = read_cases(__file__)
 
 TO_USER = {"source_agent": "A", "target_agent": "user"}
 
@@ -55,26 +58,11 @@ def on_the_wire(spec: WorkflowSpec) -> dict[str, Any]:
     return asyncio.run(asyncio.wait_for(scenario(), 30))
 
 
-@pytest.mark.parametrize(
-    ("settings", "sent"),
-    [
-        ({"temperature": 0.2}, {"temperature": 0.2}),
-        ({"temperature": 0}, {"temperature": 0}),
-        ({"top_p": 0.9}, {"top_p": 0.9}),
-        ({"max_tokens": 100}, {"max_tokens": 100}),
-        ({"seed": 7}, {"seed": 7}),
-        ({"stop": ["END", "\n\n"]}, {"stop": ["END", "\n\n"]}),
-        ({"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
-        ({"extra_body": {"user": "u", "top_k": None}}, {"user": "u", "top_k": None}),
-        ({"extra_body": {"top_p": 1}, "top_p": 0.5}, {"top_p": 1}),
-        ({"extra_body": {}}, {}),
-        ({}, {}),
-    ],
-)
+@pytest.mark.parametrize(("settings", "sent"), CASES["test_a_setting_is_sent_and_nothing_else"])
 def test_a_setting_is_sent_and_nothing_else(settings: dict[str, Any], sent: dict[str, Any]):
     body = on_the_wire(declared(settings))
     assert body.pop("model") == "small"
-    assert [it["content"] for it in body.pop("messages")] == ["hi"]
+    assert [message["content"] for message in body.pop("messages")] == ["hi"]
     assert body == sent
 
 
@@ -85,14 +73,14 @@ def test_model_settings_of_an_agent_win_field_by_field_over_those_of_the_workflo
     mute = {"agent_name": "B"}
     empty = {"agent_name": "C", "model_settings": {}}
     play(declared(own, usual, mute, empty), model)
-    first, *others = [it.settings for it in model.requests]
+    first, *others = [request.settings for request in model.requests]
     expected = {"temperature": 0, "seed": 3, "top_p": 0.5, "extra_body": {"a": 9}}
     assert first == ModelSettings.model_validate(expected)
     assert others == [ModelSettings.model_validate(usual)] * 2
 
 
 @pytest.mark.parametrize("settings", [None, {}])
-def test_without_settings_nothing_is_said(settings: Any):
+def test_no_message_without_settings(settings: Any):
     model = ScriptedModel(["one"])
     play(declared(settings, settings), model)
     assert model.requests[0].settings is None
@@ -102,30 +90,28 @@ def test_the_cache_seed_is_a_number_that_never_changes():
     assert cache_seed("app", "W", "run1") == 251718566
     named = [("app", "W", "run1"), ("app", "W", "run2"), ("app", "V", "run1")]
     named += [("ap", "pW", "run1"), ("b", "W", "run1")]
-    assert len({cache_seed(*it) for it in named}) == 5
+    assert len({cache_seed(*item) for item in named}) == 5
     assert all(0 < cache_seed("a", "w", str(run)) < 2**31 for run in range(1000))
 
 
-def test_a_run_that_is_resumed_has_the_seed_it_had():
+async def test_a_run_that_is_resumed_has_the_seed_it_had():
     spec = declared({"seed": "cache_seed", "temperature": 0})
-
-    async def scenario() -> list[Any]:
-        journal, asked = MemoryJournal(), asyncio.Event()
-        journal.close = nothing  # type: ignore[method-assign]
-        before = FunctionModel(lambda _: stay(asked))
-        async with host_for(spec, before, journal=journal) as host:
-            await host.start("W", scope=ADA, message="hi", run="left")
-            await asked.wait()
-        after = FunctionModel(lambda _: "Hello.")
-        async with host_for(spec, after, journal=journal) as host:
-            await host.resume("left", scope=ADA)
-            await host.settled("left", scope=ADA)
-            await host.deliver("left", UserMessage("and?"), scope=ADA)
-            await host.settled("left", scope=ADA)
-        return [it.settings for it in (*before.requests, *after.requests)]
-
-    sent = asyncio.run(asyncio.wait_for(scenario(), 30))
-    assert [(it.seed, it.temperature) for it in sent] == [(cache_seed("app", "W", "left"), 0)] * 3
+    journal, asked = MemoryStore(), asyncio.Event()
+    journal.close = nothing  # type: ignore[method-assign]
+    before = FunctionModel(lambda _: stay(asked))
+    async with host_for(spec, before, store=journal) as host:
+        await host.start("W", scope=ADA, message="hi", run="left")
+        await asked.wait()
+    after = FunctionModel(lambda _: "Hello.")
+    async with host_for(spec, after, store=journal) as host:
+        await host.resume("left", scope=ADA)
+        await host.settled("left", scope=ADA)
+        await host.deliver("left", UserMessage("and?"), scope=ADA)
+        await host.settled("left", scope=ADA)
+    sent = [request.settings for request in (*before.requests, *after.requests)]
+    assert [(item.seed, item.temperature) for item in sent] == [
+        (cache_seed("app", "W", "left"), 0)
+    ] * 3
 
 
 async def stay(asked: asyncio.Event) -> str:
@@ -180,7 +166,7 @@ def test_extra_body_cannot_be_another_call(key: str):
         ('{"stop": [""]}', "stop[0]: "),
     ],
 )
-def test_what_cannot_be_sent_is_refused_where_it_stands(tmp_path: Any, settings: str, said: str):
+def test_unsendable_value_is_refused_at_its_place(tmp_path: Any, settings: str, said: str):
     orchestrator = '{"workflow_name": "W", "initial_agent": "A"}'
     (tmp_path / "orchestrator.json").write_text(orchestrator)
     agent = f'{{"agent_name": "A", "model_settings": {settings}}}'

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from support.boundary_play import END, declared, derived, of
+from support.cases import read_cases
 from support.group_play import team
 from support.run_play import ADA, play, read
 from weft.context.audience import Audience
@@ -21,6 +22,8 @@ from weft.inspect.replay import check_replay
 from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel, ScriptedModel, call
 from weft.wire.events import user_event_data
+
+CASES = read_cases(__file__)
 
 PIPELINE = {"orchestration_pattern": "Pipeline", "human_in_the_loop": False}
 CODE = {
@@ -75,10 +78,10 @@ TOOLS = [
         "tool_type": "Agent_Tool",
         "agent": "A",
         "file": "rules.py",
-        "function": it,
+        "function": name,
         "description": "d",
     }
-    for it in ("work", "hang")
+    for name in ("work", "hang")
 ]
 
 
@@ -87,7 +90,7 @@ def with_trigger(*triggers, default=None, type_="optional[str]", **rest):
 
 
 def values(played):
-    return [it.value for it in of(played, VariableSet)]
+    return [event.value for event in of(played, VariableSet)]
 
 
 # Boundaries
@@ -95,15 +98,7 @@ def values(played):
 
 @pytest.mark.parametrize(
     ("event", "agent", "turns"),
-    [
-        ("before_chat", None, [0]),
-        ("after_chat", None, [0]),
-        ("before_agent", None, [1]),
-        ("before_agent", "B", [2]),
-        ("after_agent", None, [1]),
-        ("after_agent", "B", [2]),
-        ("after_agent", "C", [3]),
-    ],
+    CASES["test_a_lifecycle_trigger_fires_at_a_boundary_of_the_run_or_of_a_turn"],
 )
 def test_a_lifecycle_trigger_fires_at_a_boundary_of_the_run_or_of_a_turn(event, agent, turns):
     trigger = {"type": "lifecycle", "event": event, "agent": agent, "value": "x"}
@@ -111,12 +106,12 @@ def test_a_lifecycle_trigger_fires_at_a_boundary_of_the_run_or_of_a_turn(event, 
     agents = ("A", "B", "C") if agent == "C" else ("A", "B")
     spec = declared(*agents, variables=variables, orchestrator=PIPELINE)
     played = play(spec, ScriptedModel(["one", "two", "three"]))
-    found = [it for it in played.events if isinstance(it.data, VariableSet)]
-    assert [(it.turn, it.data.value) for it in found] == [(it, "x") for it in turns]
+    found = [event for event in played.events if isinstance(event.data, VariableSet)]
+    assert [(event.turn, event.data.value) for event in found] == [(turn, "x") for turn in turns]
     assert check_replay(played.workflow, played.run, played.events) == []
 
 
-def test_what_a_boundary_sets_is_seen_by_the_agent_whose_turn_begins_and_by_its_rules():
+def test_values_set_before_a_turn_are_visible_in_it():
     trigger = {"type": "lifecycle", "event": "before_agent", "agent": "B"}
     rules = [
         {"source_agent": "A", "target_agent": "B"},
@@ -127,14 +122,16 @@ def test_what_a_boundary_sets_is_seen_by_the_agent_whose_turn_begins_and_by_its_
     late = {"late": derived("bool", False, trigger)}
     spec = declared("A", "B", "C", variables=late, handoffs=rules, exposure={"C": ["late"]})
     play(spec, model)
-    assert [it.agent for it in model.requests] == ["A", "C"], "a rule of B is asked once more"
+    assert [request.agent for request in model.requests] == ["A", "C"], (
+        "a rule of B is asked once more"
+    )
     assert "late: true" in model.requests[-1].messages[0]["content"]
 
 
 def test_the_end_of_the_chat_is_recorded_before_the_end_of_the_run():
     trigger = {"type": "lifecycle", "event": "after_chat", "value": "over"}
     played = play(with_trigger(trigger), ScriptedModel([ModelError("down")]))
-    assert [type(it.data).__name__ for it in played.events][-3:] == [
+    assert [type(event.data).__name__ for event in played.events][-3:] == [
         *("RunEnding", "VariableSet", "RunEnded"),
     ]
     assert played.at(RunEnded).data.outcome == "failed"
@@ -156,12 +153,14 @@ def by_function(name, type_="optional[int]", default=None):
 def test_a_function_says_after_each_turn_what_a_variable_is(name, found):
     played = play(by_function(name), ScriptedModel(["one", "three"]), code=CODE)
     assert values(played) == found
-    assert {it.writer for it in of(played, VariableSet)} <= {"trigger"}
-    assert [(it.hook, it.variable) for it in of(played, ToolCalled)] == [("trigger", "size")] * 2
+    assert {event.writer for event in of(played, VariableSet)} <= {"trigger"}
+    assert [(event.hook, event.variable) for event in of(played, ToolCalled)] == [
+        ("trigger", "size")
+    ] * 2
     assert check_replay(played.workflow, played.run, played.events) == []
 
 
-def test_what_a_function_says_decides_who_is_next():
+def test_handoff_function_decides_the_next_agent():
     rules = [
         {"source_agent": "A", "target_agent": "terminate", "condition": "size == 3"},
         {"source_agent": "A", "target_agent": "B"},
@@ -182,7 +181,7 @@ def test_what_a_function_says_decides_who_is_next():
 )
 def test_a_function_that_raises_or_says_what_does_not_fit_changes_nothing(name, kind, told):
     played = play(by_function(name, default=7), ScriptedModel(["one", "two"]), code=CODE)
-    faults = [it.error if isinstance(it, ToolFailed) else it.fault for it in of(played, kind)]
+    faults = [event.error for event in of(played, kind)]
     assert len(faults) == 2
     assert told in faults[0]
     assert values(played) == []
@@ -219,7 +218,7 @@ def test_a_transition_is_made_when_its_function_says_true():
         ),
         (call("work", how="refuse"), "refused", "not today"),
         (call("work"), "retry", "how is missing"),
-        (call("hang"), "timeout", "hang took longer than 0.05 seconds and was given up"),
+        (call("hang"), "timeout", "hang took longer than 0.05 seconds and was abandoned"),
         (call("nap"), "unknown", "there is no tool nap; available: work, hang"),
     ],
 )
@@ -231,11 +230,13 @@ def test_a_failed_tool_sets_a_value_its_kind_or_its_message(line, kind, message)
         "kind": derived("str", None, {**failed, "response_key": "kind"}),
         "said": derived("str", None, {**failed, "response_key": "message"}),
         "other": derived("bool", False, {**failed, "tool": "other"}),
-        "wrong": derived("bool", False, *({**failed, "kind": it} for it in KINDS - {kind})),
+        "wrong": derived(
+            "bool", False, *({**failed, "kind": each_kind} for each_kind in KINDS - {kind})
+        ),
     }
     spec = declared(variables=variables, tools=TOOLS)
     played = play(spec, ScriptedModel([line, "sorry"], strict=False), code=CODE)
-    found = {it.name: it.value for it in of(played, VariableSet)}
+    found = {event.name: event.value for event in of(played, VariableSet)}
     assert message in found.pop("said")
     assert found == {"any": True, "own": "own", "kind": kind}
 
@@ -265,7 +266,7 @@ def test_a_failed_model_sets_a_variable_though_the_run_fails_with_it(agent, sets
     assert played.at(RunEnded).data.outcome == "failed"
 
 
-def test_what_the_model_of_a_member_sets_by_failing_is_not_lost_with_the_member():
+async def test_values_set_by_a_failed_model_of_a_member_are_kept():
     spec = team(on_failure="continue")
     failed = derived("str", "none", {"type": "model_failed", "agent": "Ben", "value": "Ben"})
     variables = declared("A", variables={"failed": failed}).variables
@@ -281,14 +282,10 @@ def test_what_the_model_of_a_member_sets_by_failing_is_not_lost_with_the_member(
         return ModelError("down") if request.agent == "Ben" else f"I am {request.agent}"
 
     model = FunctionModel(reply)
-
-    async def story():
-        async with host_for(spec, model) as host:
-            run = await host.start("Side", scope=ADA, message="go")
-            await asyncio.wait_for(host.settled(run, scope=ADA), 10)
-            return await read(host, run)
-
-    played = asyncio.run(story())
+    async with host_for(spec, model) as host:
+        run = await host.start("Side", scope=ADA, message="go")
+        await asyncio.wait_for(host.settled(run, scope=ADA), 10)
+        played = await read(host, run)
     assert len(of(played, ModelFailed)) == 1
     assert "failed: Ben" in model.requests[-1].messages[0]["content"]
     assert check_replay(played.workflow, played.run, played.events) == []
@@ -302,7 +299,7 @@ def test_what_the_model_of_a_member_sets_by_failing_is_not_lost_with_the_member(
         {"type": "agent_turn_count", "agent": "A", "count": 1},
         {"type": "tool_failed"},
     ],
-    ids=lambda it: it["type"],
+    ids=lambda entry: entry["type"],
 )
 def test_a_null_that_is_written_down_is_a_value(trigger):
     spec = with_trigger({**trigger, "value": None}, default="held", tools=TOOLS)
@@ -319,7 +316,7 @@ def test_an_agent_that_is_first_exposed_late_sees_defaults_and_later_changes():
     rules = [
         {"source_agent": "A", "target_agent": "C", "condition": "news == 'changed'"},
         {"source_agent": "A", "target_agent": "B"},
-        *({"source_agent": it, "target_agent": "A"} for it in ("B", "C")),
+        *({"source_agent": name, "target_agent": "A"} for name in ("B", "C")),
     ]
     model = ScriptedModel({"A": ["wait", "go", "on"], "B": ["first"], "C": ["now", "bye"]})
     spec = declared(
@@ -330,7 +327,9 @@ def test_an_agent_that_is_first_exposed_late_sees_defaults_and_later_changes():
         exposure={"B": ["news"], "C": ["kept", "news"]},
     )
     play(spec, model)
-    seen = [it.messages[0]["content"] for it in model.requests if it.agent in ("B", "C")]
+    seen = [
+        request.messages[0]["content"] for request in model.requests if request.agent in ("B", "C")
+    ]
     assert seen[0].endswith("news: default")
     assert seen[1].endswith("kept: default\nnews: changed")
 
@@ -344,5 +343,7 @@ def test_a_user_text_sets_a_variable_and_its_words_may_be_hidden_from_users():
         assert values(played) == ["open"]
         assert model.requests[0].messages[-1]["content"] == "Open Sesame", "agents hear it"
         audience = Audience(spec, "ada")
-        shown = [user_event_data(it, played.run, played.workflow, audience) for it in played.events]
+        shown = [
+            user_event_data(event, played.run, played.workflow, audience) for event in played.events
+        ]
         assert ("Sesame" in str(shown)) is not hidden

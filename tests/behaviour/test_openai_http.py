@@ -3,18 +3,15 @@
 import asyncio
 import gc
 import json
-import subprocess
-import sys
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 from benchmarks.mock_server import FAULTS, Answer, Call, MockServer, error
 
+from support.cases import read_cases
 from support.model_play import LOOKUP, ask, called, run, said
 from weft.adapters.models import openai_http
 from weft.adapters.models.openai_http import MOST_TAILS, ChatModel, Connections, Endpoint
@@ -22,6 +19,8 @@ from weft.engine.events import NO_USAGE, ToolRequest, Usage
 from weft.errors import ModelError, UsageError
 from weft.ports.model import ModelReply, ModelRequest, OutputSchema, ToolSchema
 from weft.spec.agents import ModelSettings
+
+CASES = read_cases(__file__)
 
 KEY = "sk-secret-123"
 
@@ -157,7 +156,7 @@ def test_tool_calls_come_back_in_order_with_their_arguments():
 def test_calls_without_an_identity_of_their_own_get_one():
     calls = (Call("lookup", id=""), Call("lookup", id="a"), Call("lookup", id="a"))
     reply, _ = answer(Answer("", calls=calls))
-    ids = [it.id for it in reply.tool_requests]
+    ids = [request.id for request in reply.tool_requests]
     assert ids == ["call_run1_7_0", "a", "call_run1_7_2"]
 
 
@@ -171,14 +170,14 @@ def test_arguments_may_come_as_an_object():
     assert reply.model == "mock"
 
 
-def test_a_refusal_is_what_was_said():
+def test_refusal_is_the_reply():
     raw = b'{"choices": [{"message": {"content": null, "refusal": "I will not."}}], "usage": {}}'
     reply, _ = answer(Answer(raw=raw))
     assert reply.text == "I will not."
     assert reply.usage == NO_USAGE
 
 
-def test_counts_nobody_can_believe_are_unknown():
+def test_implausible_counts_are_unknown():
     usage = {"prompt_tokens": -1, "completion_tokens": True, "prompt_tokens_details": []}
     raw = json.dumps({"choices": [{"message": {"content": "x"}}], "usage": usage}).encode()
     reply, _ = answer(Answer(raw=raw))
@@ -203,8 +202,11 @@ def test_streamed_tool_calls_are_put_together():
     pieces: list[str] = []
     reply, _ = answer(Answer("Let me see", calls=calls), on_text=pieces.append)
     assert reply.text == "Let me see"
-    assert [it.arguments for it in reply.tool_requests] == [{"order": "A1"}, {"order": "B2"}]
-    assert [it.id for it in reply.tool_requests] == ["call_1_0", "call_1_1"]
+    assert [request.arguments for request in reply.tool_requests] == [
+        {"order": "A1"},
+        {"order": "B2"},
+    ]
+    assert [request.id for request in reply.tool_requests] == ["call_1_0", "call_1_1"]
 
 
 def test_a_stream_without_usage_is_unknown_usage():
@@ -212,7 +214,7 @@ def test_a_stream_without_usage_is_unknown_usage():
     assert reply.usage == NO_USAGE
 
 
-def test_a_server_that_does_not_stream_is_heard_at_once():
+def test_reply_of_a_server_without_streaming_arrives_whole():
     raw = b'{"choices": [{"message": {"content": "all at once"}}]}'
     pieces: list[str] = []
     reply, _ = answer(Answer(raw=raw), on_text=pieces.append)
@@ -241,7 +243,7 @@ def test_streams_of_other_servers_are_understood():
         'data: {"choices":null,"usage":{"prompt_tokens":3,"completion_tokens":4}}',
     )
     reply, _ = answer(stream, on_text=pieces.append)
-    assert [it for it in pieces if it] == ["A"]
+    assert [piece for piece in pieces if piece] == ["A"]
     assert reply.tool_requests == (ToolRequest("q", "lookup", {}),)
     assert reply.usage == Usage(3, 4)
 
@@ -265,14 +267,14 @@ def test_garbage_in_a_stream_is_an_error():
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 529])
-def test_what_may_pass_may_be_tried_again(status: int):
+def test_transient_error_may_be_retried(status: int):
     caught = fault(error(status, "come back later"))
     assert caught.retryable
     assert f"answered {status}: come back later" in str(caught)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
-def test_what_will_not_pass_is_not_tried_again(status: int):
+def test_permanent_error_is_not_retried(status: int):
     caught = fault(error(status, f"no, not with {KEY}"))
     assert not caught.retryable
     assert f"answered {status}: no, not with (key)" in str(caught)
@@ -280,7 +282,7 @@ def test_what_will_not_pass_is_not_tried_again(status: int):
     assert KEY not in repr(caught.__cause__.__context__)
 
 
-def test_a_remedy_follows_what_was_said():
+def test_hint_follows_the_error():
     text = str(fault(error(401, "Wrong key.")))
     assert text.endswith("answered 401: Wrong key. Check the key.")
 
@@ -316,32 +318,7 @@ def test_a_redirect_is_a_wrong_address():
 
 
 @pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ((("Retry-After", "7"),), 7.0),
-        ((("Retry-After", "0.5"),), 0.5),
-        ((("Retry-After", "-3"),), 0.0),
-        ((("Retry-After", "nan"),), None),
-        ((("Retry-After", "soon"),), None),
-        ((("Retry-After-Ms", "250"), ("Retry-After", "7")), 0.25),
-        ((), None),
-        (
-            (
-                ("Date", "Sun, 16 Nov 2025 10:00:00 GMT"),
-                ("Retry-After", "Sun, 16 Nov 2025 10:00:30 GMT"),
-            ),
-            30.0,
-        ),
-        (
-            (
-                ("Date", "Sun, 16 Nov 2025 10:00:00 GMT"),
-                ("Retry-After", "Sun, 16 Nov 2025 09:00:00 GMT"),
-            ),
-            0.0,
-        ),
-        ((("Retry-After", "Sun, 16 Nov 2025 10:00:30 -0000"),), None),
-        ((("Retry-After", "Sun, 16 Nov 2025 10:00:30 GMT"),), None),
-    ],
+    ("headers", "seconds"), CASES["test_how_long_to_wait_is_what_the_provider_says"]
 )
 def test_how_long_to_wait_is_what_the_provider_says(
     headers: tuple[tuple[str, str], ...], seconds: float | None
@@ -352,7 +329,7 @@ def test_how_long_to_wait_is_what_the_provider_says(
 
 @pytest.mark.parametrize("kind", ["garbage", "empty", "no_choices", "types"])
 @pytest.mark.parametrize("stream", [False, True])
-def test_what_is_no_completion_is_said_to_be_none(kind: str, stream: bool):
+def test_response_without_a_completion_is_reported(kind: str, stream: bool):
     caught = fault(FAULTS[kind], stream=stream)
     assert caught.retryable
     assert "not a chat completion" in str(caught)
@@ -366,7 +343,7 @@ def test_arguments_that_cannot_be_read_are_quoted(kind: str, stream: bool):
     assert "arguments for lookup cannot be read" in str(caught)
 
 
-def test_arguments_that_were_cut_are_said_to_be_cut():
+def test_truncated_arguments_are_reported():
     caught = fault(Answer("", calls=(Call("lookup", '{"order": "A'),), finish="length"))
     assert "the reply was truncated (token limit)" in str(caught)
 
@@ -384,19 +361,19 @@ def test_arguments_that_were_cut_are_said_to_be_cut():
 )
 def test_why_a_reply_ends_is_kept_unless_it_was_simply_done(stream: bool, finish: str, kept: str):
     reply, _ = answer(Answer("Once upon", finish=finish), on_text=[].append if stream else None)
-    assert (reply.text, reply.finish) == ("Once upon", kept)
+    assert (reply.text, reply.finish_reason) == ("Once upon", kept)
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_empty_reply_is_a_reply(stream: bool):
     reply, _ = answer(Answer("", finish="length"), on_text=[].append if stream else None)
-    assert (reply.text, reply.tool_requests, reply.finish) == ("", (), "length")
+    assert (reply.text, reply.tool_requests, reply.finish_reason) == ("", (), "length")
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_tool_calls_are_an_ordinary_end(stream: bool):
     called_for = Answer("", calls=(Call("lookup", "{}", id="x"),))
-    assert answer(called_for, on_text=[].append if stream else None)[0].finish == ""
+    assert answer(called_for, on_text=[].append if stream else None)[0].finish_reason == ""
 
 
 def test_numbers_that_are_none_are_refused():
@@ -416,7 +393,7 @@ def test_a_stream_that_just_stops_was_cut():
     assert "ended early" in str(caught)
 
 
-def test_what_a_filter_withheld_is_an_error():
+def test_content_filter_is_an_error():
     caught = fault(Answer("", finish="content_filter"))
     assert not caught.retryable
     assert "content filter" in str(caught)
@@ -473,13 +450,13 @@ async def test_the_key_goes_into_its_header_and_nowhere_else():
 
 
 @pytest.mark.parametrize("url", ["", "nowhere", "ftp://127.0.0.1/v1", "http://", "http://[::1"])
-def test_what_is_no_address_is_refused(url: str):
+def test_invalid_address_is_refused(url: str):
     with pytest.raises(UsageError, match="not the URL of a model server"):
         ChatModel(Endpoint(url), "mock", Connections())
 
 
 @pytest.mark.parametrize("key", ["two\nlines", "schl\u00fcssel"])
-def test_what_is_no_key_is_refused_and_not_shown(key: str):
+def test_invalid_key_is_refused_and_not_shown(key: str):
     with pytest.raises(UsageError) as caught:
         ChatModel(Endpoint("http://127.0.0.1/v1", key), "mock", Connections())
     assert key not in str(caught.value)
@@ -558,7 +535,7 @@ def test_long_conversations_are_sent():
     assert len(body["messages"][0]["content"]) == 1_500_000
 
 
-def test_a_message_that_is_no_text_is_not_sent():
+def test_message_that_is_not_text_is_not_sent():
     with pytest.raises(ModelError, match="cannot be written as JSON") as caught:
         answer(Answer(), request=ask(said("user", "\ud800")))
     assert not caught.value.retryable
@@ -598,31 +575,6 @@ async def test_schemas_are_encoded_once_for_the_same_objects_and_never_mixed_up(
         assert ([seen.body["tools"][0]["function"]["name"] for seen in server.seen]) == [
             f"t{at}" for at in range(MOST_TAILS + 10)
         ]
-
-
-def test_the_mock_server_is_a_program_too(tmp_path: Path):
-    answers = tmp_path / "answers.py"
-    answers.write_text(
-        "from mock_server import Answer\n\n\n"
-        "def decide(body):\n    return Answer(body['messages'][0]['content'].upper())\n"
-    )
-    program = Path(__file__).parents[2] / "benchmarks" / "mock_server.py"
-    command = [sys.executable, program, "--until-eof", "--latency-ms", "30", "--answers", answers]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        port = int(process.stdout.readline())
-
-        async def play() -> float:
-            connections = Connections()
-            model = ChatModel(Endpoint(f"http://127.0.0.1:{port}/v1"), "m", connections)
-            before = time.monotonic()
-            assert (await model.reply(ask())).text == "HELLO"
-            await connections.close()
-            return time.monotonic() - before
-
-        assert run(play()) >= 0.03
-        process.communicate(timeout=10)
-    assert process.returncode == 0
 
 
 def test_the_mock_server_does_what_the_marks_say():

@@ -7,13 +7,16 @@ import traceback
 import pytest
 
 import weft
-from weft.adapters.sqlite import SqliteJournal
+from support.cases import read_cases
+from weft.adapters.sql import SqliteStore
 from weft.app.hosts import LOCAL, open_host
 from weft.engine.events import Event, ModelReplied
 from weft.errors import CheckFailed, LinkError, ModelError, SetupError, StoreError, UsageError
 from weft.packages.workspace import shipped_folder
 from weft.ports.model import ModelReply
 from weft.runtime.signals import Answer, Stop
+
+CASES = read_cases(__file__)
 
 
 @pytest.fixture
@@ -31,7 +34,7 @@ def play(scenario):
 def test_a_script_runs_a_workflow_in_one_call(workspace):
     state = weft.run("HelloWorld", "hi", workspace=workspace, journal=":memory:", model="sample")
     assert state.status in ("waiting", "ended")
-    assert [it.role for it in state.messages][-1] == "agent"
+    assert [message.role for message in state.messages][-1] == "agent"
     assert not (workspace / ".weft").exists()
 
 
@@ -45,7 +48,7 @@ def test_a_script_answers_the_questions(workspace):
     state = weft.run("HelloWorld", workspace=workspace, answer=answer)
     assert state.status == "ended"
     assert set(asked) == {"chat"}
-    assert sum(it.role == "user" for it in state.messages) == len(asked)
+    assert sum(message.role == "user" for message in state.messages) == len(asked)
 
 
 def test_a_script_gives_the_values_a_run_starts_with(workspace):
@@ -79,7 +82,7 @@ async def test_a_package_that_changed_is_read_again_and_old_runs_keep_theirs(wor
         prompt.write_text(text.replace('content": "', 'content": "Now: ', 1), encoding="utf-8")
         changed = await host.start("HelloWorld", scope=LOCAL, message="hi")
         (first, same, changed) = [
-            (await host.workflow(it, scope=LOCAL)).digest for it in (first, same, changed)
+            (await host.workflow(item, scope=LOCAL)).digest for item in (first, same, changed)
         ]
     assert first == same
     assert changed != first
@@ -113,14 +116,14 @@ async def test_a_model_that_is_not_there_is_named_before_the_run_begins(workspac
             ("openai:gpt-9", "needs a key"),
             ("nowhere:x", "no model provider"),
             ("replay", "replay needs a run"),
-            ("you", "nobody is there to answer"),
+            ("you", "the model you needs a person"),
         ):
             with pytest.raises(UsageError, match=said):
                 await host.start("HelloWorld", scope=LOCAL, model=model)
         assert (await host.runs(scope=LOCAL)) == []
 
 
-async def test_the_environment_names_the_model_where_nobody_does(workspace):
+async def test_environment_names_the_default_model(workspace):
     settings = {"WEFT_MODEL": "nowhere:x"}
     async with await open_host(workspace, journal=":memory:", environment=settings) as host:
         with pytest.raises(UsageError, match="no model provider nowhere"):
@@ -148,8 +151,8 @@ async def test_a_run_is_replayed_from_another(workspace):
         await host.settled(again, scope=LOCAL)
         other = await host.start("HelloWorld", scope=LOCAL, message="ho", model=f"replay:{first}")
         row = await host.settled(other, scope=LOCAL)
-        states = [await host.state(it, scope=LOCAL) for it in (first, again)]
-        first, again = [[it.text for it in state.messages] for state in states]
+        states = [await host.state(item, scope=LOCAL) for item in (first, again)]
+        first, again = [[message.text for message in state.messages] for state in states]
     assert first == again
     assert row.outcome == "failed"
     assert "the request differs" in row.reason
@@ -165,39 +168,27 @@ async def test_a_journal_of_ones_own_is_used(workspace, tmp_path):
     path = tmp_path / "mine.db"
     async with await open_host(workspace, journal=path, durability="normal") as host:
         await host.start("HelloWorld", scope=LOCAL, message="hi")
-    journal = await SqliteJournal.open(path)
+    journal = await SqliteStore.open(path)
     rows = await journal.runs(LOCAL)
     await journal.close()
     assert len(rows) == 1
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("WEFT_MODEL_SECONDS", "soon", "is a number of seconds above 0, not 'soon'"),
-        ("WEFT_TOOL_SECONDS", "0", "is a number of seconds above 0, not '0'"),
-        ("WEFT_MODEL_ATTEMPTS", "0", "is a whole number from 1 on, not '0'"),
-        ("WEFT_MODELS_AT_ONCE", "-3", "is a whole number from 1 on, not '-3'"),
-        ("WEFT_DURABILITY", "some", "is full or normal, not 'some'"),
-        ("WEFT_FALLBACK_MODEL", "sample,", "is a model, or pairs of models, not 'sample,'"),
-        ("WEFT_FALLBACK_MODEL", "openai:a=", "is a model, or pairs of models, not 'openai:a='"),
-        ("WEFT_FALLBACK_MODEL", "=sample", "is a model, or pairs of models, not '=sample'"),
-        ("WEFT_FALLBACK_MODEL", "sample,you", "names two fallbacks for any model: 'sample,you'"),
-        ("WEFT_FALLBACK_MODEL", "you=sample,you=sample", "names two fallbacks for you"),
-    ],
+    ("name", "text", "said"), CASES["test_settings_that_make_no_sense_are_refused"]
 )
 async def test_settings_that_make_no_sense_are_refused(workspace, name, text, said):
     with pytest.raises(UsageError, match=f"{name} {said}"):
         await open_host(workspace, journal=":memory:", environment={name: text})
 
 
-def test_what_an_operator_sets_holds(workspace):
+def test_operator_settings_apply(workspace):
     settings = {
         "WEFT_MODEL": "http://127.0.0.1:9/v1#nobody",
         "WEFT_MODEL_ATTEMPTS": "1",
-        "WEFT_MODEL_SECONDS": "2.5",
+        "WEFT_MODEL_TIMEOUT": "2.5",
         "WEFT_DURABILITY": "normal",
-        "WEFT_TOOL_SECONDS": "7",
+        "WEFT_TOOL_TIMEOUT": "7",
     }
 
     async def scenario(**more):
@@ -229,8 +220,10 @@ def answered_by(workspace, fallback, *, model=NOBODY, person=None):
         async with await open_host(workspace, environment=settings, person=person) as host:
             run = await host.start("HelloWorld", scope=LOCAL, message="hi", model=model)
             row = await host.settled(run, scope=LOCAL)
-            events = [it async for it in host.events(run, scope=LOCAL) if isinstance(it, Event)]
-            replies = [it.data for it in events if isinstance(it.data, ModelReplied)]
+            events = [
+                event async for event in host.events(run, scope=LOCAL) if isinstance(event, Event)
+            ]
+            replies = [event.data for event in events if isinstance(event.data, ModelReplied)]
             if not replies:
                 return row.reason
             assert replies[0].instead_of.startswith(f"{model}, which gave no answer: ")
@@ -265,7 +258,7 @@ def test_a_pair_is_for_its_own_model_only(workspace):
     assert "The fallback" not in reason
 
 
-def test_models_that_stand_in_for_each_other_are_no_circle(workspace):
+def test_mutual_fallbacks_are_not_a_cycle(workspace):
     reason = answered_by(workspace, f"{NOBODY}={ELSEWHERE},{ELSEWHERE}={NOBODY}")
     assert reason.count("The fallback failed too") == 1
     assert "The fallback" not in answered_by(workspace, NOBODY)
@@ -286,13 +279,13 @@ def test_no_other_model_speaks_for_a_person_unless_it_is_named(workspace):
 
 
 def test_a_fallback_that_cannot_be_is_refused(workspace):
-    with pytest.raises(UsageError, match="nobody is there to answer for the model you"):
+    with pytest.raises(UsageError, match="the model you needs a person"):
         answered_by(workspace, "you")
     with pytest.raises(UsageError, match="there is no model provider nowhere"):
         answered_by(workspace, "nowhere:x")
-    with pytest.raises(UsageError, match="a fallback for gpt-9, which names no provider") as fault:
+    with pytest.raises(UsageError, match="unknown model gpt-9 in WEFT_FALLBACK_MODEL") as fault:
         answered_by(workspace, "gpt-9=sample")
-    assert fault.value.hint == "write PROVIDER:MODEL=OTHER in WEFT_FALLBACK_MODEL"
+    assert fault.value.hint == "write PROVIDER:MODEL=OTHER, with a known provider"
 
 
 async def test_a_waiting_run_is_not_touched_where_its_model_is_missing(workspace):
@@ -313,15 +306,15 @@ async def test_a_waiting_run_is_not_touched_where_its_model_is_missing(workspace
         assert (await host.settled(run, scope=LOCAL)).outcome == "cancelled"
 
 
-def test_a_script_is_told_what_it_cannot_do(workspace):
+def test_script_gets_errors_for_impossible_commands(workspace):
     with pytest.raises(UsageError, match="a message is text, not int"):
         weft.run("HelloWorld", 5, workspace=workspace, journal=":memory:")
-    with pytest.raises(UsageError, match="nobody is there to answer for the model you"):
+    with pytest.raises(UsageError, match="the model you needs a person"):
         weft.run("HelloWorld", "hi", workspace=workspace, journal=":memory:", model="you")
 
 
 async def test_script_runner_is_refused_in_an_event_loop(workspace):
-    with pytest.raises(UsageError, match="an event loop is running already"):
+    with pytest.raises(UsageError, match="an event loop is already running"):
         weft.run("HelloWorld", "hi", workspace=workspace, journal=":memory:")
 
 
@@ -334,7 +327,7 @@ def test_a_workspace_that_is_not_there_is_named(tmp_path, journal):
     assert not (tmp_path / "nope").exists()
 
 
-def test_what_was_probably_meant_is_shown_with_a_traceback(workspace):
+def test_suggestion_is_shown_with_a_traceback(workspace):
     with pytest.raises(UsageError) as caught:
         weft.run("HelloWord", "hi", workspace=workspace)
     shown = "".join(traceback.format_exception(caught.value))

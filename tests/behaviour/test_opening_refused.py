@@ -7,9 +7,12 @@ import sys
 import pytest
 
 import weft
+from support.cases import read_cases
 from weft.app.hosts import LOCAL, open_host
 from weft.errors import UsageError
 from weft.packages.workspace import shipped_folder
+
+CASES = read_cases(__file__)
 
 
 @pytest.fixture
@@ -30,7 +33,7 @@ def refusal(workspace, **options):
 
 
 @pytest.mark.parametrize("given", ["Full", "foo", "", 1])
-def test_a_durability_nobody_knows_is_no_weaker_one(workspace, given):
+def test_unknown_durability_is_refused(workspace, given):
     said = f"durability is full or normal, not {given!r}"
     assert str(refusal(workspace, durability=given)) == said
 
@@ -50,7 +53,7 @@ def test_a_durability_nobody_knows_is_no_weaker_one(workspace, given):
         (-1, 2),
     ],
 )
-def test_what_is_no_price_is_refused_before_anything_is_paid_for(workspace, price):
+def test_invalid_price_is_refused_before_any_call(workspace, price):
     error = refusal(workspace, prices={"openai:mine": price})
     said = f"the price of openai:mine is two numbers of dollars from 0 on, not {price!r}"
     assert str(error) == said
@@ -58,19 +61,7 @@ def test_what_is_no_price_is_refused_before_anything_is_paid_for(workspace, pric
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        (
-            "WEFT_DOCUMENTS",
-            "postgres://h/d",
-            "an address of MongoDB, not one of postgres",
-        ),
-        ("WEFT_DOCUMENTS", "mongodb:///shop", "is not the address of a MongoDB server"),
-        ("WEFT_DOCUMENTS_TENANT_FIELD", "a.b", "the tenant's field cannot be 'a.b'"),
-        ("WEFT_EMBEDDINGS", "opnai:small", "there is no model provider opnai"),
-        ("WEFT_EMBEDDINGS", "anthropic:small", "anthropic offers no embeddings"),
-        ("WEFT_MODEL_KEYS", "h=k,secret", "entry 2 of WEFT_MODEL_KEYS is not HOST=KEY"),
-    ],
+    ("name", "value", "message"), CASES["test_setting_that_can_never_work_is_refused"]
 )
 def test_setting_that_can_never_work_is_refused(workspace, name, value, message):
     error = refusal(workspace, environment={name: value})
@@ -86,15 +77,12 @@ def test_missing_library_for_documents_is_named(workspace, monkeypatch):
     assert str(error) == "MongoDB needs a library that is not installed: pymongo"
 
 
-def test_password_in_a_model_address_is_refused(workspace):
-    async def scenario():
-        async with await open_host(workspace, journal=":memory:") as host:
-            with pytest.raises(UsageError, match="contains a user name or password") as caught:
-                await host.start("HelloWorld", scope=LOCAL, model="http://u:pw@127.0.0.1:9/v1#m")
-            assert await host.runs(scope=LOCAL) == []
-            return caught.value
-
-    error = asyncio.run(asyncio.wait_for(scenario(), 30))
+async def test_password_in_a_model_address_is_refused(workspace):
+    async with await open_host(workspace, journal=":memory:") as host:
+        with pytest.raises(UsageError, match="contains a user name or password") as caught:
+            await host.start("HelloWorld", scope=LOCAL, model="http://u:pw@127.0.0.1:9/v1#m")
+        assert await host.runs(scope=LOCAL) == []
+        error = caught.value
     assert "pw" not in f"{error} {error.hint}".replace("password", "")
     assert "WEFT_MODEL_KEYS=HOST:PORT=KEY" in error.hint
 
@@ -104,18 +92,15 @@ def test_prices_without_models_are_refused(workspace):
     assert str(refusal(workspace, prices=[(1, 2)])) == said
 
 
-def test_a_model_may_cost_nothing(workspace):
-    async def scenario():
-        host = await open_host(workspace, journal=":memory:", prices={"ollama:a": (0, 0.0)})
-        await host.close()
-
-    asyncio.run(scenario())
+async def test_a_model_may_cost_nothing(workspace):
+    host = await open_host(workspace, journal=":memory:", prices={"ollama:a": (0, 0.0)})
+    await host.close()
 
 
 def test_no_runs_are_kept_in_a_package(workspace, tmp_path_factory):
     package = workspace / "workflows" / "HelloWorld"
     error = refusal(package)
-    assert str(error) == f"{package} is a package, and runs are kept in a workspace"
+    assert str(error) == f"{package} is a package; runs are stored in a workspace"
     assert error.hint == f"name the workspace: {workspace}"
     alone = shutil.copytree(package, tmp_path_factory.mktemp("alone") / "HelloWorld")
     assert refusal(alone).hint == f"name the workspace: {alone.parent}"

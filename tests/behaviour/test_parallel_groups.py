@@ -7,7 +7,7 @@ import pytest
 
 from support.group_play import CODE, MEMBERS, team
 from support.run_play import ADA, play, read
-from weft.adapters.memory import MemoryJournal
+from weft.adapters.memory import MemoryStore
 from weft.engine.events import (
     ContextAssembled,
     Event,
@@ -25,7 +25,7 @@ from weft.engine.events import (
 from weft.errors import ModelError
 from weft.inspect.replay import check_replay
 from weft.packages.workspace import shipped_folder
-from weft.runtime.runs.live_stream import TextDelta
+from weft.ports.live import TextDelta
 from weft.runtime.signals import Answer, Stop, UserMessage
 from weft.testing.clock import ManualClock
 from weft.testing.hosts import host_for, read_package
@@ -33,13 +33,15 @@ from weft.testing.models import FunctionModel, ScriptedModel, call
 
 
 def texts(request):
-    return [it["content"] for it in request.messages if it["role"] != "system"]
+    return [message["content"] for message in request.messages if message["role"] != "system"]
 
 
 def script(ann="a", ben="bb", cas="c", **more):
     """What each says; a list stands for several lines."""
     said = {"Lead": "go", "Ann": ann, "Ben": ben, "Cas": cas, "Editor": "printed", **more}
-    return ScriptedModel({who: it if isinstance(it, list) else [it] for who, it in said.items()})
+    return ScriptedModel(
+        {who: value if isinstance(value, list) else [value] for who, value in said.items()}
+    )
 
 
 def run_team(model, spec=None, after=None):
@@ -49,11 +51,11 @@ def run_team(model, spec=None, after=None):
 
 
 def kinds(played, kind):
-    return [it.data for it in played.events if isinstance(it.data, kind)]
+    return [event.data for event in played.events if isinstance(event.data, kind)]
 
 
 def what_the_editor_hears(model):
-    (request,) = [it for it in model.requests if it.agent == "Editor"]
+    (request,) = [request for request in model.requests if request.agent == "Editor"]
     return texts(request)
 
 
@@ -70,8 +72,8 @@ def test_members_of_parallel_hear_the_conversation_and_not_each_other():
     (forked,) = kinds(played, Forked)
     assert (forked.name, forked.members) == ("Team", MEMBERS)
     fork = played.at(Forked).seq
-    started = [it for it in played.events if isinstance(it.data, TurnStarted)]
-    assert [(it.data.agent, it.turn, it.data.fork) for it in started] == [
+    started = [event for event in played.events if isinstance(event.data, TurnStarted)]
+    assert [(event.data.agent, event.turn, event.data.fork) for event in started] == [
         ("Lead", 1, 0),
         ("Ann", 2, fork),
         ("Ben", 3, fork),
@@ -85,8 +87,8 @@ def test_a_handoff_to_the_name_of_a_group_starts_its_members_and_next_is_who_fol
     spec = team(name="Team", members=["Cas", "Ann"], next="terminate")
     model = script()
     played = run_team(model, spec)
-    assert [it.agent for it in kinds(played, TurnStarted)] == ["Lead", "Cas", "Ann"]
-    handed = [(it.source, it.target, it.why) for it in kinds(played, HandedOff)]
+    assert [kind.agent for kind in kinds(played, TurnStarted)] == ["Lead", "Cas", "Ann"]
+    handed = [(kind.source, kind.target, kind.why) for kind in kinds(played, HandedOff)]
     assert handed == [("Lead", "Team", "fallback"), ("Team", "terminate", "joined")]
 
 
@@ -98,9 +100,9 @@ def test_a_handoff_to_the_name_of_a_group_starts_its_members_and_next_is_who_fol
         ({"human_in_the_loop": False}, "terminate"),
     ],
 )
-def test_without_next_it_goes_on_as_after_an_agent_without_a_rule(orchestrator, target):
+def test_group_without_next_uses_the_default_route(orchestrator, target):
     played = run_team(script(), team(orchestrator, next=None))
-    assert [it.target for it in kinds(played, HandedOff) if it.why == "joined"] == [target]
+    assert [kind.target for kind in kinds(played, HandedOff) if kind.why == "joined"] == [target]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +113,7 @@ def test_without_next_it_goes_on_as_after_an_agent_without_a_rule(orchestrator, 
         ({"merge": "collect"}, ['Team: {"Ann": "a", "Ben": "bb", "Cas": "a"}']),
         ({"merge": "custom", "function": "tools.merging:pick"}, ["Team: Ben wins"]),
     ],
-    ids=lambda it: it.get("merge") if isinstance(it, dict) else "",
+    ids=lambda item: item.get("merge") if isinstance(item, dict) else "",
 )
 def test_merge_and_function_say_what_the_conversation_gets(merge, heard):
     model = script(cas="a")
@@ -139,12 +141,12 @@ def waiting_for(order):
 
 
 @pytest.mark.parametrize("order", list(permutations(MEMBERS)), ids="".join)
-def test_what_the_conversation_gets_does_not_depend_on_who_is_faster(order):
+def test_conversation_does_not_depend_on_the_speed_of_members(order):
     model = waiting_for(order)
     played = run_team(model)
-    replied = [it.turn for it in played.events if isinstance(it.data, ModelReplied)]
+    replied = [event.turn for event in played.events if isinstance(event.data, ModelReplied)]
     assert [MEMBERS[turn - 2] for turn in replied[1:4]] == list(order)
-    heard = [f"{it}: I am {it}" for it in MEMBERS]
+    heard = [f"{member}: I am {member}" for member in MEMBERS]
     assert what_the_editor_hears(model) == ["write", "Lead: go", *heard]
 
 
@@ -208,17 +210,17 @@ def test_on_failure_fail_ends_the_run_with_the_member():
         ({"merge": "collect"}, ['Team: {"Ann": "a", "Cas": "c"}']),
         ({"merge": "custom", "function": "tools.merging:pick"}, ["Team: Ann wins"]),
     ],
-    ids=lambda it: it.get("merge") if isinstance(it, dict) else "",
+    ids=lambda item: item.get("merge") if isinstance(item, dict) else "",
 )
 def test_on_failure_continue_lets_the_others_count(merge, heard):
     model = script(ben=[BAD])
     played = run_team(model, team(on_failure="continue", **merge))
-    assert [it.agent for it in kinds(played, TurnFailed)] == ["Ben"]
+    assert [kind.agent for kind in kinds(played, TurnFailed)] == ["Ben"]
     assert what_the_editor_hears(model) == ["write", "Lead: go", *heard]
     assert ended(played).outcome == "completed"
 
 
-def test_a_group_of_which_nobody_is_left_ends_the_run():
+def test_group_without_remaining_members_ends_the_run():
     played = run_team(script([BAD], [BAD], [BAD]), team(on_failure="continue"))
     assert len(kinds(played, TurnFailed)) == 3
     assert ended(played).outcome == "failed"
@@ -259,13 +261,13 @@ def test_members_that_are_not_done_after_deadline_seconds_have_failed(on_failure
             assert (await host.run(run, scope=ADA)).status == "running"
             await clock.advance(1)
             row = await asyncio.wait_for(host.settled(run, scope=ADA), 10)
-            return row, await read(host, run), model, await host._journal.due(clock.now())
+            return row, await read(host, run), model, await host._store.next_due()
 
     row, played, model, due = asyncio.run(asyncio.wait_for(scenario(), 30))
     (failed,) = kinds(played, TurnFailed)
     assert (failed.agent, failed.kind) == ("Cas", "deadline")
     assert failed.error == "Cas did not finish within 60 s"
-    assert due == []
+    assert due is None
     assert check_replay(played.workflow, played.run, played.events) == []
     if on_failure == "fail":
         assert (row.outcome, "Cas did not finish" in row.reason) == ("failed", True)
@@ -283,7 +285,8 @@ def test_a_group_that_is_done_in_time_takes_its_deadline_along():
 
 
 def test_the_deadline_holds_though_the_process_has_changed():
-    spec, clock, journal = team(deadline_seconds=60, on_failure="continue"), ManualClock(), Kept()
+    spec, clock = team(deadline_seconds=60, on_failure="continue"), ManualClock()
+    journal = Kept(clock)
 
     async def reply(request):
         if request.agent == "Cas":
@@ -292,22 +295,22 @@ def test_the_deadline_holds_though_the_process_has_changed():
 
     async def scenario():
         first = FunctionModel(reply)
-        async with host_for(spec, first, code=CODE, clock=clock, journal=journal) as host:
+        async with host_for(spec, first, code=CODE, clock=clock, store=journal) as host:
             run = await host.start("Side", scope=ADA, message="write")
             await until(lambda: len(first.requests) == 4)
         second = FunctionModel(reply)
-        async with host_for(spec, second, code=CODE, clock=clock, journal=journal) as host:
+        async with host_for(spec, second, code=CODE, clock=clock, store=journal) as host:
             assert await host.recover() == [run]
-            await until(lambda: [it.agent for it in second.requests] == ["Cas"])
+            await until(lambda: [request.agent for request in second.requests] == ["Cas"])
             await clock.advance(60)
             return await asyncio.wait_for(host.settled(run, scope=ADA), 10), await read(host, run)
 
     row, played = asyncio.run(asyncio.wait_for(scenario(), 30))
     assert row.outcome == "completed"
-    assert [it.agent for it in kinds(played, TurnFailed)] == ["Cas"]
+    assert [kind.agent for kind in kinds(played, TurnFailed)] == ["Cas"]
 
 
-class Kept(MemoryJournal):
+class Kept(MemoryStore):
     """Outlives its host."""
 
     async def close(self):
@@ -318,8 +321,8 @@ def test_members_use_tools_and_have_the_variables_for_themselves_until_they_join
     counting = [call("count", by=2), call("count", by=3), "done"]
     model = script(ann=counting, ben=[call("count"), "done"])
     played = run_team(model)
-    returned = [it for it in played.events if isinstance(it.data, ToolReturned)]
-    assert sorted((it.turn, it.data.value) for it in returned) == [(2, 2), (2, 5), (3, 1)]
+    returned = [event for event in played.events if isinstance(event.data, ToolReturned)]
+    assert sorted((event.turn, event.data.value) for event in returned) == [(2, 2), (2, 5), (3, 1)]
     joined = played.at(Joined)
     assert ended(played).outcome == "completed"
 
@@ -340,25 +343,25 @@ def test_members_ask_people_and_each_gets_its_own_answer(closed):
     journal = Kept()
 
     async def answer(host, run, what, value):
-        asked = {it.payload: it.id for it in await host.requests(scope=ADA, run=run)}
+        asked = {request.payload: request.id for request in await host.requests(scope=ADA, run=run)}
         await host.deliver(run, Answer(asked[what], value), scope=ADA)
         return await host.settled(run, scope=ADA)
 
     async def scenario():
-        async with host_for(team(), model, code=CODE, journal=journal) as host:
+        async with host_for(team(), model, code=CODE, store=journal) as host:
             run = await host.start("Side", scope=ADA, message="write")
             assert (await host.settled(run, scope=ADA)).status == "waiting"
             if not closed:
                 assert (await answer(host, run, "ale", "dark")).status == "waiting"
                 return await answer(host, run, "tea", "green"), await read(host, run)
-        async with host_for(team(), model, code=CODE, journal=journal) as host:
+        async with host_for(team(), model, code=CODE, store=journal) as host:
             assert await host.recover() == []
             assert (await answer(host, run, "ale", "dark")).status == "waiting"
             return await answer(host, run, "tea", "green"), await read(host, run)
 
     row, played = asyncio.run(asyncio.wait_for(scenario(), 30))
     assert row.outcome == "completed"
-    assert {it.value for it in kinds(played, ToolReturned)} == {"tea: green", "ale: dark"}
+    assert {kind.value for kind in kinds(played, ToolReturned)} == {"tea: green", "ale: dark"}
     assert check_replay(played.workflow, played.run, played.events) == []
 
 
@@ -367,7 +370,7 @@ def test_a_question_that_another_process_answers_while_a_member_still_speaks():
 
     async def reply(request):
         if request.agent == "Ann":
-            done = any(it["role"] == "tool" for it in request.messages)
+            done = any(message["role"] == "tool" for message in request.messages)
             return "thanks" if done else call("ask", what="tea")
         if request.agent == "Cas":
             await speaking.wait()
@@ -375,7 +378,7 @@ def test_a_question_that_another_process_answers_while_a_member_still_speaks():
 
     async def scenario():
         here, there = (
-            host_for(team(), FunctionModel(reply), code=CODE, journal=journal) for _ in range(2)
+            host_for(team(), FunctionModel(reply), code=CODE, store=journal) for _ in range(2)
         )
         async with here, there:
             run = await here.start("Side", scope=ADA, message="write")
@@ -384,35 +387,35 @@ def test_a_question_that_another_process_answers_while_a_member_still_speaks():
             await there.deliver(run, Answer(asked[0].id, "green"), scope=ADA)
             await asyncio.sleep(0.05)
             speaking.set()
-            rows = [await asyncio.wait_for(it.settled(run, scope=ADA), 20) for it in (here, there)]
+            rows = [
+                await asyncio.wait_for(item.settled(run, scope=ADA), 20) for item in (here, there)
+            ]
             return rows, await read(here, run)
 
     rows, played = asyncio.run(asyncio.wait_for(scenario(), 30))
-    assert [it.outcome for it in rows] == ["completed", "completed"]
-    assert [it.value for it in kinds(played, ToolReturned)] == ["tea: green"]
+    assert [row.outcome for row in rows] == ["completed", "completed"]
+    assert [kind.value for kind in kinds(played, ToolReturned)] == ["tea: green"]
 
 
-def test_what_several_members_say_is_streamed_by_call():
+async def test_replies_of_members_are_streamed_by_call():
     said = {name: f"{name} says so" for name in MEMBERS}
     model = script(*said.values())
-
-    async def scenario():
-        async with host_for(team(), model, code=CODE) as host:
-            run = await host.start("Side", scope=ADA, message="write", streamed=True)
-            return [it async for it in host.events(run, scope=ADA, follow=True)]
-
-    seen = asyncio.run(asyncio.wait_for(scenario(), 30))
-    events = [it for it in seen if isinstance(it, Event)]
-    calls = {it.seq: it.data.agent for it in events if isinstance(it.data, ContextAssembled)}
+    async with host_for(team(), model, code=CODE) as host:
+        run = await host.start("Side", scope=ADA, message="write", streamed=True)
+        seen = [event async for event in host.events(run, scope=ADA, follow=True)]
+    events = [item for item in seen if isinstance(item, Event)]
+    calls = {
+        event.seq: event.data.agent for event in events if isinstance(event.data, ContextAssembled)
+    }
     heard = dict.fromkeys(MEMBERS, "")
     known: set[int] = set()
-    for it in seen:
-        if isinstance(it, Event):
-            known.add(it.seq)
-        elif isinstance(it, TextDelta) and calls[it.call] in MEMBERS:
-            assert it.call in known, "a piece comes after the event that allowed it"
-            assert it.offset == len(heard[calls[it.call]])
-            heard[calls[it.call]] += it.text
+    for event in seen:
+        if isinstance(event, Event):
+            known.add(event.seq)
+        elif isinstance(event, TextDelta) and calls[event.call] in MEMBERS:
+            assert event.call in known, "a piece comes after the event that allowed it"
+            assert event.offset == len(heard[calls[event.call]])
+            heard[calls[event.call]] += event.text
     assert heard == said
 
 
@@ -424,10 +427,14 @@ def test_a_fork_of_a_turn_inside_a_group_begins_the_whole_group_anew(turn):
         return await host.fork(run, scope=ADA, turn=turn, values={"total": 7})
 
     played = run_team(model, team(deadline_seconds=600), after=fork)
-    started = [(it.data.agent, it.turn) for it in played.events if isinstance(it.data, TurnStarted)]
+    started = [
+        (event.data.agent, event.turn)
+        for event in played.events
+        if isinstance(event.data, TurnStarted)
+    ]
     assert started == [("Lead", 1), ("Ann", 2), ("Ben", 3), ("Cas", 4), ("Editor", 5)]
     assert len(kinds(played, Forked)) == 1
-    assert [it.text for it in kinds(played, ModelReplied)] == ["go", "x", "y", "z", "again"]
+    assert [kind.text for kind in kinds(played, ModelReplied)] == ["go", "x", "y", "z", "again"]
     assert len(kinds(played, TimerSet)) == 1, "it has all of its time again"
     assert ended(played).outcome == "completed"
 
@@ -460,7 +467,7 @@ def test_a_fork_of_a_group_has_a_deadline_of_its_own():
 
     row, played = asyncio.run(asyncio.wait_for(scenario(), 30))
     assert row.outcome == "completed"
-    assert [it.kind for it in kinds(played, TurnFailed)] == ["deadline"]
+    assert [kind.kind for kind in kinds(played, TurnFailed)] == ["deadline"]
     assert check_replay(played.workflow, played.run, played.events) == []
 
 
@@ -484,7 +491,7 @@ def test_a_run_that_is_to_stop_after_the_turn_stops_when_the_group_has_joined():
 
     row, played = asyncio.run(asyncio.wait_for(scenario(), 30))
     assert row.outcome == "cancelled"
-    assert [type(it.data) for it in played.events[-2:]] == [Joined, RunEnded]
+    assert [type(event.data) for event in played.events[-2:]] == [Joined, RunEnded]
 
 
 def test_the_pattern_redundant_runs_its_agents_side_by_side():
@@ -500,7 +507,7 @@ def test_the_pattern_redundant_runs_its_agents_side_by_side():
                 all_asked.set()
             await all_asked.wait()  # None answers before all are asked.
             return f"I am {request.agent}"
-        if any(it["role"] == "tool" for it in request.messages):
+        if any(message["role"] == "tool" for message in request.messages):
             return "The first it is."
         return call("choose_best", first=[5, 5, 5], second=[1, 1, 1], third=[2, 2, 2])
 
@@ -518,6 +525,6 @@ def test_the_pattern_redundant_runs_its_agents_side_by_side():
     assert kinds(played, Forked)[0].members == answering
     for request in model.requests[:3]:
         assert texts(request) == ["Why is the sky blue?"]
-    judged = next(it for it in model.requests if it.agent == "EvaluatorAgent")
-    heard = [f"{it}: I am {it}" for it in answering]
+    judged = next(request for request in model.requests if request.agent == "EvaluatorAgent")
+    heard = [f"{item}: I am {item}" for item in answering]
     assert texts(judged) == ["Why is the sky blue?", *heard]

@@ -7,8 +7,8 @@ import pytest
 
 from support.run_play import Seconds
 from support.source_play import declared, derived, desk, tell
-from weft.adapters.memory import MemoryJournal
-from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.memory import MemoryStore
+from weft.adapters.sql import SqliteStore
 from weft.engine.events import RunStarted, VariableRefused
 from weft.inspect.run import inspect_run
 from weft.ports.scope import Scope
@@ -48,7 +48,7 @@ def puts(**values):
 @pytest.fixture(params=["memory", "sqlite"])
 def hosting(request, tmp_path):
     """Open hosts on one journal, one after the other."""
-    memory = MemoryJournal()
+    memory = MemoryStore()
     memory.close = lambda: asyncio.sleep(0)  # It is used by the next host.
     clock = Seconds()
 
@@ -56,8 +56,8 @@ def hosting(request, tmp_path):
     async def opened(spec, model):
         journal = memory
         if request.param == "sqlite":
-            journal = await SqliteJournal.open(tmp_path / "journal.db", durability="normal")
-        async with host_for(spec, model, code=CODE, clock=clock, journal=journal) as host:
+            journal = await SqliteStore.open(tmp_path / "journal.db", durability="normal")
+        async with host_for(spec, model, code=CODE, clock=clock, store=journal) as host:
             yield host
 
     return opened
@@ -76,24 +76,20 @@ async def play(hosting, spec, model, scope=ADA, **values):
         return run, dict((await host.state(run, scope=scope)).variables)
 
 
-def test_a_persistent_value_is_what_the_user_s_next_run_begins_with(hosting):
+async def test_a_persistent_value_is_what_the_user_s_next_run_begins_with(hosting):
     spec = spec_of({"language": persistent(), "passing": derived("str", "none")})
-
-    async def scenario():
-        _, first = await play(hosting, spec, puts(language="fr", passing="here"))
-        assert first == {"language": "fr", "passing": "here"}
-        run, later = await play(hosting, spec, puts())
-        assert later == {"language": "fr", "passing": "none"}
-        async with hosting(spec, puts()) as host:
-            told = await tell(host, run, ADA)
-        assert told.of(RunStarted)[0].values == {"language": "fr"}
-        told.expect_same_again()
-        _, given = await play(hosting, spec, puts(), language="it")
-        assert given["language"] == "it", "what is given goes first"
-        _, last = await play(hosting, spec, puts())
-        assert last["language"] == "fr", "what was only given is not kept"
-
-    asyncio.run(asyncio.wait_for(scenario(), 30))
+    _, first = await play(hosting, spec, puts(language="fr", passing="here"))
+    assert first == {"language": "fr", "passing": "here"}
+    run, later = await play(hosting, spec, puts())
+    assert later == {"language": "fr", "passing": "none"}
+    async with hosting(spec, puts()) as host:
+        told = await tell(host, run, ADA)
+    assert told.of(RunStarted)[0].values == {"language": "fr"}
+    told.expect_same_again()
+    _, given = await play(hosting, spec, puts(), language="it")
+    assert given["language"] == "it", "what is given goes first"
+    _, last = await play(hosting, spec, puts())
+    assert last["language"] == "fr", "what was only given is not kept"
 
 
 @pytest.mark.parametrize(
@@ -105,72 +101,55 @@ def test_a_persistent_value_is_what_the_user_s_next_run_begins_with(hosting):
         (ADA, "Other", "de"),
     ],
 )
-def test_nobody_else_sees_a_persistent_value(hosting, scope, name, seen):
-    async def scenario():
-        await play(hosting, spec_of({"language": persistent()}), puts(language="fr"))
-        spec = spec_of({"language": persistent()}, name)
-        _, values = await play(hosting, spec, puts(), scope)
-        return values["language"]
-
-    assert asyncio.run(asyncio.wait_for(scenario(), 30)) == seen
+async def test_persistent_value_is_private_to_its_user(hosting, scope, name, seen):
+    await play(hosting, spec_of({"language": persistent()}), puts(language="fr"))
+    spec = spec_of({"language": persistent()}, name)
+    _, values = await play(hosting, spec, puts(), scope)
+    assert values["language"] == seen
 
 
-def test_a_persistent_value_outlives_a_run_that_fails_and_one_that_waits(hosting):
+async def test_a_persistent_value_outlives_a_run_that_fails_and_one_that_waits(hosting):
     to_user = {"handoffs": [{"source_agent": "A", "target_agent": "user"}]}
     spec = spec_of({"language": persistent()}, **to_user)
-
-    async def scenario():
-        async with hosting(spec, puts(language="fr")) as host:
-            run = await host.start("W", scope=ADA, message="hello")
-            assert (await host.settled(run, scope=ADA)).status == "waiting"
-            other = await host.start("W", scope=ADA, message="hello")
-            await host.settled(other, scope=ADA)
-            return (await host.state(other, scope=ADA, at=1)).variables["language"]
-
-    assert asyncio.run(asyncio.wait_for(scenario(), 30)) == "fr"
+    async with hosting(spec, puts(language="fr")) as host:
+        run = await host.start("W", scope=ADA, message="hello")
+        assert (await host.settled(run, scope=ADA)).status == "waiting"
+        other = await host.start("W", scope=ADA, message="hello")
+        await host.settled(other, scope=ADA)
+        outcome = (await host.state(other, scope=ADA, at=1)).variables["language"]
+    assert outcome == "fr"
 
 
-def test_a_fork_persists_nothing(hosting):
+async def test_a_fork_persists_nothing(hosting):
     spec = spec_of({"language": persistent()})
-
-    async def scenario():
-        run, _ = await play(hosting, spec, puts(language="fr"))
-        async with hosting(spec, puts(language="it")) as host:
-            child = await host.fork(run, scope=ADA, turn=1, values={"language": "es"})
-            await host.settled(child, scope=ADA)
-            assert (await host.state(child, scope=ADA)).variables["language"] == "it"
-        _, values = await play(hosting, spec, puts())
-        return values["language"]
-
-    assert asyncio.run(asyncio.wait_for(scenario(), 30)) == "fr"
+    run, _ = await play(hosting, spec, puts(language="fr"))
+    async with hosting(spec, puts(language="it")) as host:
+        child = await host.fork(run, scope=ADA, turn=1, values={"language": "es"})
+        await host.settled(child, scope=ADA)
+        assert (await host.state(child, scope=ADA)).variables["language"] == "it"
+    _, values = await play(hosting, spec, puts())
+    assert values["language"] == "fr"
 
 
-def test_a_persistent_state_goes_on_where_it_was(hosting):
+async def test_persistent_state_is_restored(hosting):
     steps = [{"from": "new", "to": "known"}, {"from": "known", "to": "old"}]
     spec = spec_of({"stage": persistent("str", "new", transitions=steps)})
-
-    async def scenario():
-        await play(hosting, spec, puts(stage="known"))
-        _, values = await play(hosting, spec, puts(stage="old"))
-        return values["stage"]
-
-    assert asyncio.run(asyncio.wait_for(scenario(), 30)) == "old"
+    await play(hosting, spec, puts(stage="known"))
+    _, values = await play(hosting, spec, puts(stage="old"))
+    assert values["stage"] == "old"
 
 
-def test_a_persistent_value_that_does_not_fit_any_more_is_left_behind(hosting):
-    async def scenario():
-        await play(hosting, spec_of({"level": persistent("str", "low")}), puts(level="high"))
-        _, values = await play(hosting, spec_of({"level": persistent("int", 1)}), puts())
-        return values["level"]
-
-    assert asyncio.run(asyncio.wait_for(scenario(), 30)) == 1
+async def test_a_persistent_value_that_does_not_fit_any_more_is_left_behind(hosting):
+    await play(hosting, spec_of({"level": persistent("str", "low")}), puts(level="high"))
+    _, values = await play(hosting, spec_of({"level": persistent("int", 1)}), puts())
+    assert values["level"] == 1
 
 
 def group_of(variables):
     agents = ("L", "A", "B", "C", "E")
     tools = [
-        {"tool_type": "Agent_Tool", "agent": it, "file": "desk.py", "function": "put"}
-        for it in ("A", "B", "C")
+        {"tool_type": "Agent_Tool", "agent": name, "file": "desk.py", "function": "put"}
+        for name in ("A", "B", "C")
     ]
     return declared(
         variables,
@@ -217,7 +196,7 @@ def test_merge_append_refuses_what_is_not_longer_than_it_was(hosting):
     shared = {"v": {**derived("list[int]", [0]), "merge": "append"}}
     told = side_by_side(hosting, shared, A=[0, 1], B=[2])
     assert told.state.variables["v"] == [0, 1]
-    assert [(it.name, it.writer) for it in told.of(VariableRefused)] == [("v", "agent:B")]
+    assert [(event.name, event.writer) for event in told.of(VariableRefused)] == [("v", "agent:B")]
 
 
 def test_merge_of_objects_keeps_the_keys_each_member_has_set(hosting):
@@ -230,7 +209,7 @@ def test_without_merge_the_second_writer_is_refused_and_inspection_says_why(host
     told = side_by_side(hosting, {"v": derived("int", 0)}, A=1, B=2, C=1)
     assert told.state.variables["v"] == 1
     (record,) = inspect_run(told.workflow, told.run, told.events).variables
-    assert [it.writer for it in record.refused] == ["agent:B"], "C has set the same as A"
+    assert [item.writer for item in record.refused] == ["agent:B"], "C has set the same as A"
     assert record.refused[0].error == (
         "A has set it in parallel; declare merge for it, or let only one set it"
     )
@@ -245,20 +224,17 @@ def test_a_persistent_value_that_a_member_sets_is_kept_when_the_group_has_joined
     assert again.of(RunStarted)[0].values == {"v": 5}
 
 
-def test_a_message_that_sets_a_persistent_value_counts(hosting):
+async def test_a_message_that_sets_a_persistent_value_counts(hosting):
     heard = {"type": "user_text", "match": {"contains": "bonjour"}, "value": "fr"}
     to_user = {"handoffs": [{"source_agent": "A", "target_agent": "user"}]}
     spec = spec_of({"language": persistent(triggers=[heard])}, **to_user)
-
-    async def scenario():
-        async with hosting(spec, puts()) as host:
-            run = await host.start("W", scope=ADA, message="hello")
-            await host.settled(run, scope=ADA)
-            await host.deliver(run, UserMessage("bonjour"), scope=ADA)
-            await host.settled(run, scope=ADA)
-        async with hosting(spec, puts()) as host:
-            run = await host.start("W", scope=ADA, message="hello")
-            await host.settled(run, scope=ADA)
-            return (await host.state(run, scope=ADA)).variables["language"]
-
-    assert asyncio.run(asyncio.wait_for(scenario(), 30)) == "fr"
+    async with hosting(spec, puts()) as host:
+        run = await host.start("W", scope=ADA, message="hello")
+        await host.settled(run, scope=ADA)
+        await host.deliver(run, UserMessage("bonjour"), scope=ADA)
+        await host.settled(run, scope=ADA)
+    async with hosting(spec, puts()) as host:
+        run = await host.start("W", scope=ADA, message="hello")
+        await host.settled(run, scope=ADA)
+        outcome = (await host.state(run, scope=ADA)).variables["language"]
+    assert outcome == "fr"

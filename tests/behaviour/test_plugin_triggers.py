@@ -59,7 +59,7 @@ def counting(*, orchestrator=PIPELINE, **settings):
 
 
 def values(played):
-    return [it.value for it in of(played, VariableSet)]
+    return [event.value for event in of(played, VariableSet)]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_kind_of_a_plug_in_sets_what_its_class_says_by_its_settings(settings, 
     model = ScriptedModel(["one two three", "four five"])
     played = play(counting(**settings), model, linking=KINDS)
     assert values(played) == found
-    assert {it.writer for it in of(played, VariableSet)} == {"trigger"}
+    assert {event.writer for event in of(played, VariableSet)} == {"trigger"}
     assert check_replay(played.workflow, played.run, played.events) == []
 
 
@@ -87,7 +87,7 @@ class TurnIsOver:
         return Fires(value=True) if isinstance(event.data, TurnEnded) else None
 
 
-def test_what_a_plug_in_sets_counts_for_what_the_same_event_decides():
+def test_plugin_values_count_for_decisions_of_the_same_event():
     rules = [
         {"source_agent": "A", "target_agent": "terminate", "condition": "over", "reason": "seen"},
         {"source_agent": "A", "target_agent": "terminate", "reason": "not seen"},
@@ -119,7 +119,7 @@ def test_a_rule_may_go_by_what_a_plug_in_sets():
     spec = spec.model_copy(update={"handoffs": declared(handoffs=rules).handoffs})
     model = ScriptedModel(["one two three", "four"])
     play(spec, model, linking=KINDS)
-    assert [it.agent for it in model.requests] == ["A", "B"]
+    assert [request.agent for request in model.requests] == ["A", "B"]
 
 
 @pytest.mark.parametrize(
@@ -175,13 +175,13 @@ def test_a_plug_in_that_is_wrong_sets_nothing_and_the_journal_says_so(answer, to
     played = play(counting(at_least=1), model, linking=always(answer))
     refused = of(played, VariableRefused)
     assert refused
-    assert all(told in it.fault for it in refused)
+    assert all(told in item.error for item in refused)
     assert values(played) == []
     assert played.at(RunEnded).data.outcome == "completed"
     assert check_replay(played.workflow, played.run, played.events) == []
 
 
-def test_what_a_plug_in_sets_is_no_event_for_it_not_even_by_a_computed_variable():
+def test_plugin_is_not_triggered_by_its_own_values():
     trigger = {"type": "x:word_count", "at_least": 1}
     many = {"type": "computed", "computation": "words > 2", "inputs": ["words"]}
     variables = {"words": derived("int", 0, trigger), "many": {"type": "bool", "source": many}}
@@ -220,7 +220,7 @@ class Shout:
 
     def fires(self, settings, event, state):
         text = getattr(event.data, "value", None) if isinstance(event.data, RequestAnswered) else ""
-        loud = sum(it.isupper() for it in str(text))
+        loud = sum(letter.isupper() for letter in str(text))
         return Fires(loud) if loud >= settings.letters else None
 """
 PACKAGE = {
@@ -292,7 +292,7 @@ def test_an_installed_distribution_adds_a_kind_and_without_it_the_package_is_ref
     assert "x:shout" in without.stdout
 
 
-def test_what_is_installed_is_looked_for_when_a_package_asks(workspace, tmp_path, monkeypatch):
+def test_installed_models_are_looked_up_on_demand(workspace, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(install(tmp_path / "site")))
     monkeypatch.delitem(sys.modules, "shouting", raising=False)
     kinds = PluginTriggers()

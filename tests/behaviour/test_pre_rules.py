@@ -48,8 +48,8 @@ APPROVE = {
     "ui": {"component": "Approve", "mode": "inline"},
 }
 OTHERS = [
-    {"tool_type": "Agent_Tool", "agent": "A", "file": "approve.py", "function": it}
-    for it in ("set_it", "look")
+    {"tool_type": "Agent_Tool", "agent": "A", "file": "approve.py", "function": name}
+    for name in ("set_it", "look")
 ]
 ANSWER = {"type": "ui_response", "tool": "approve", "response_key": "choice"}
 VARIABLES = {"choice": derived("str", None, ANSWER), "other": derived("str", "")}
@@ -83,24 +83,26 @@ def answering(choice):
 
 
 @pytest.mark.parametrize("anew", [False, True], ids=["in place", "in another process"])
-def test_the_run_goes_on_with_the_next_agent_after_the_approval(anew):
+def test_run_continues_with_the_next_agent_after_the_approval(anew):
     model = ScriptedModel({"A": [call("approve")], "B": ["I build it"]})
     scenes = [rest, answering("yes")] if anew else [answering("yes")]
     played = asyncio.run(in_turns(approving(), scenes, [model] * len(scenes), code=CODE))
-    assert [it.agent for it in model.requests] == ["A", "B"], "A is not asked once more"
+    assert [request.agent for request in model.requests] == ["A", "B"], "A is not asked once more"
     assert played.at(RunEnded).data.outcome == "completed"
     first = of(played, HandedOff)[0]
     assert (first.target, first.why, first.rule) == ("B", "rule", 0)
-    kinds = [type(it.data) for it in played.events]
+    kinds = [type(event.data) for event in played.events]
     order = [RequestAnswered, ToolReturned, TurnEnded, HandedOff]
-    assert [it for it in kinds if it in order][1:5] == order, "the tool has its answer, then A ends"
+    assert [kind for kind in kinds if kind in order][1:5] == order, (
+        "the tool has its answer, then A ends"
+    )
     assert check_replay(played.workflow, played.run, played.events) == []
 
 
 def test_an_answer_that_does_not_fit_the_rule_lets_the_agent_reply():
     model = ScriptedModel([call("approve"), "what then?"])
     played = play(approving(), model, code=CODE, after=answering("no"))
-    assert [it.agent for it in model.requests] == ["A", "A"]
+    assert [request.agent for request in model.requests] == ["A", "A"]
     assert of(played, HandedOff)[0].target == "user"
 
 
@@ -137,7 +139,7 @@ def test_rules_after_an_automatic_tool_see_what_functions_compute_from_the_answe
     assert check_replay(played.workflow, played.run, played.events) == []
 
 
-def test_what_tools_returned_stays_in_the_conversation():
+def test_tool_results_stay_in_the_conversation():
     again = [
         PRE,
         {"source_agent": "A", "target_agent": "user"},
@@ -161,8 +163,8 @@ def reset(context_variables) -> str:
     }
     spec = approving(handoffs=again, tools=[APPROVE, *OTHERS, reset])
     play(spec, model, code=code)
-    last = [it for it in model.requests if it.agent == "A"][-1]
-    tools = [it["content"] for it in last.messages if it["role"] == "tool"]
+    last = [request for request in model.requests if request.agent == "A"][-1]
+    tools = [message["content"] for message in last.messages if message["role"] == "tool"]
     assert tools == ["nothing new", "choice is yes"], (
         "A sees what it had done when it was taken over"
     )
@@ -181,7 +183,7 @@ def reset(context_variables) -> str:
 def test_a_tool_that_changes_a_variable_has_the_rules_asked_again(line, spoke):
     model = ScriptedModel({"A": [line, "hm"], "B": ["I build it"]})
     played = play(approving(), model, code=CODE)
-    assert [it.agent for it in model.requests] == spoke
+    assert [request.agent for request in model.requests] == spoke
     assert check_replay(played.workflow, played.run, played.events) == []
 
 
@@ -238,9 +240,9 @@ def test_a_variable_set_by_an_earlier_agent_is_seen_before_the_turn():
         {"source_agent": "A", "target_agent": "B"},
         {**PRE, "source_agent": "B", "target_agent": "C"},
     ]
-    rules += [{"source_agent": it, "target_agent": "terminate"} for it in ("B", "C")]
+    rules += [{"source_agent": name, "target_agent": "terminate"} for name in ("B", "C")]
     model = ScriptedModel({"A": [call("set_it", name="choice", value="yes"), "go"], "C": ["fine"]})
     spec = declared("A", "B", "C", variables=VARIABLES, handoffs=rules, tools=OTHERS)
     played = play(spec, model, code=CODE)
-    assert [it.agent for it in model.requests] == ["A", "A", "C"]
-    assert [it.writer for it in of(played, VariableSet)] == ["tool:set_it"]
+    assert [request.agent for request in model.requests] == ["A", "A", "C"]
+    assert [event.writer for event in of(played, VariableSet)] == ["tool:set_it"]

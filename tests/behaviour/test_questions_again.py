@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from behaviour.bad_run_play import ADA, finished, open_host, play, spec
+from behaviour.bad_run_play import ADA, finished, open_host, spec
 from weft.engine.events import Event, ToolFailed, ToolReturned, TurnEnded
 from weft.runtime.signals import Answer
 from weft.testing.models import ScriptedModel, call
@@ -70,84 +70,68 @@ async def answer(host, run, value):
 
 
 def questions(told):
-    return [it.payload for it in told.questions]
+    return [question.payload for question in told.questions]
 
 
 def asking(path, tool, declared=SPEC):
     return open_host(path, declared, ScriptedModel([call(tool), "Done."]), CODE)
 
 
-def test_the_answer_to_a_question_that_was_given_up_is_none_to_another(tmp_path):
-    async def scenario():
-        async with await asking(tmp_path / "j.db", "another") as host:
-            run = await host.start("Desk", scope=ADA, message="hi")
-            async for it in host.events(run, scope=ADA, follow=True):
-                del it  # until it has ended: nobody answers
-            return await finished(host, run)
-
-    told = play(scenario)
+async def test_answer_to_an_abandoned_question_answers_no_other(tmp_path):
+    async with await asking(tmp_path / "j.db", "another") as host:
+        run = await host.start("Desk", scope=ADA, message="hi")
+        async for event in host.events(run, scope=ADA, follow=True):
+            del event  # until it has ended: nobody answers
+        told = await finished(host, run)
     assert "a second question before the first is answered" in told.only(ToolFailed).error
     assert questions(told) == ["tea?"]
     assert told.state.requests == {}
     assert told.row.outcome == "completed"
 
 
-def test_a_question_that_was_given_up_can_be_waited_for_once_more(tmp_path):
-    async def scenario():
-        async with await asking(tmp_path / "j.db", "the_same") as host:
-            run = await host.start("Desk", scope=ADA, message="hi")
-            await asyncio.sleep(0.1)
-            await answer(host, run, "green")
-            return await finished(host, run)
-
-    told = play(scenario)
+async def test_a_question_that_was_given_up_can_be_waited_for_once_more(tmp_path):
+    async with await asking(tmp_path / "j.db", "the_same") as host:
+        run = await host.start("Desk", scope=ADA, message="hi")
+        await asyncio.sleep(0.1)
+        await answer(host, run, "green")
+        told = await finished(host, run)
     assert told.only(ToolReturned).value == "green"
     assert questions(told) == ["tea?"]
 
 
-def test_an_answer_that_comes_when_a_tool_does_not_wait_is_kept_for_it(tmp_path):
-    async def scenario():
-        async with await asking(tmp_path / "j.db", "later") as host:
-            run = await host.start("Desk", scope=ADA, message="hi")
-            await asyncio.sleep(0.1)  # It has given up, and is at work.
-            assert await answer(host, run, "green") == "tea?"
-            assert await answer(host, run, "much") == "milk?"
-            return await finished(host, run)
-
-    told = play(scenario)
+async def test_an_answer_that_comes_when_a_tool_does_not_wait_is_kept_for_it(tmp_path):
+    async with await asking(tmp_path / "j.db", "later") as host:
+        run = await host.start("Desk", scope=ADA, message="hi")
+        await asyncio.sleep(0.1)  # It has given up, and is at work.
+        assert await answer(host, run, "green") == "tea?"
+        assert await answer(host, run, "much") == "milk?"
+        told = await finished(host, run)
     assert told.only(ToolReturned).value == ["green", "much"]
     assert questions(told) == ["tea?", "milk?"]
 
 
 @pytest.mark.parametrize("hold", [300, 0.01])
-def test_a_tool_may_wait_for_one_answer_and_be_called_again_for_the_next(tmp_path, hold):
-    async def scenario():
-        async with await asking(tmp_path / "j.db", "both_ways") as host:
-            host._worker._performer.holding.seconds = hold
-            run = await host.start("Desk", scope=ADA, message="hi")
-            assert (await host.settled(run, scope=ADA)).status == "waiting"
-            await asyncio.sleep(0.05)
-            assert await answer(host, run, "green") == "tea?"
-            assert (await host.settled(run, scope=ADA)).status == "waiting"
-            assert await answer(host, run, "much") == "milk?"
-            return await finished(host, run)
-
-    told = play(scenario)
+async def test_a_tool_may_wait_for_one_answer_and_be_called_again_for_the_next(tmp_path, hold):
+    async with await asking(tmp_path / "j.db", "both_ways") as host:
+        host._worker._performer.holding.seconds = hold
+        run = await host.start("Desk", scope=ADA, message="hi")
+        assert (await host.settled(run, scope=ADA)).status == "waiting"
+        await asyncio.sleep(0.05)
+        assert await answer(host, run, "green") == "tea?"
+        assert (await host.settled(run, scope=ADA)).status == "waiting"
+        assert await answer(host, run, "much") == "milk?"
+        told = await finished(host, run)
     assert told.only(ToolReturned).value == ["green", "much"]
     assert told.row.outcome == "completed"
 
 
-def test_a_tool_that_nobody_answers_in_time_is_not_kept_waiting(tmp_path):
-    async def scenario():
-        async with await asking(tmp_path / "j.db", "in_time", CHAT) as host:
-            run = await host.start("Desk", scope=ADA, message="hi")
-            async for it in host.events(run, scope=ADA, follow=True):
-                if isinstance(it, Event) and isinstance(it.data, TurnEnded):
-                    break
-            told = await finished(host, run)
-            assert not host._worker, "there is nothing to do but to wait for the user"
-            return told
-
-    told = play(scenario)
+async def test_tool_without_an_answer_in_time_continues(tmp_path):
+    async with await asking(tmp_path / "j.db", "in_time", CHAT) as host:
+        run = await host.start("Desk", scope=ADA, message="hi")
+        async for event in host.events(run, scope=ADA, follow=True):
+            if isinstance(event, Event) and isinstance(event.data, TurnEnded):
+                break
+        told = await finished(host, run)
+        assert not host._worker, "there is nothing to do but to wait for the user"
     assert told.only(ToolFailed).error == "no answer in time"
     assert told.row.status == "waiting"

@@ -49,7 +49,7 @@ async def fork_twice(host, run):
 
 
 def talk(after=None):
-    return play(shop(), FunctionModel(lambda it: f"{it.agent}"), code=SHOP_CODE, after=after)
+    return play(shop(), FunctionModel(lambda entry: f"{entry.agent}"), code=SHOP_CODE, after=after)
 
 
 PLAYS = {
@@ -89,7 +89,8 @@ def test_every_journal_can_be_taken_again(name):
     played = PLAYS[name]()
     assert check(played) == []
     stored = [
-        it._replace(data=decode(type(it.data).__name__, encode(it.data))) for it in played.events
+        event._replace(data=decode(type(event.data).__name__, encode(event.data)))
+        for event in played.events
     ]
     assert check(replace(played, events=stored)) == []
 
@@ -113,7 +114,7 @@ def test_another_prompt_is_found(shopping):
     assert "manifest" not in found.found["data"]
 
 
-def test_another_manifest_alone_is_no_difference(shopping):
+def test_other_manifest_alone_is_not_a_difference(shopping):
     assert check(changed(shopping, shopping.at(Assembled), manifest={})) == []
 
 
@@ -125,10 +126,12 @@ def test_another_reply_leads_elsewhere(shopping):
 
 
 def test_another_value_is_seen_in_the_next_prompt(shopping):
-    event = next(it for it in shopping.events if getattr(it.data, "value", None) == "A1")
+    event = next(event for event in shopping.events if getattr(event.data, "value", None) == "A1")
     found = check(changed(shopping, event, value="B2"))
-    assert [it.seq for it in found] == [
-        it.seq for it in shopping.events if isinstance(it.data, Assembled) and it.seq > event.seq
+    assert [event.seq for event in found] == [
+        each_event.seq
+        for each_event in shopping.events
+        if isinstance(each_event.data, Assembled) and each_event.seq > event.seq
     ]
 
 
@@ -155,7 +158,7 @@ def test_a_journal_that_ends_too_soon_is_found(shopping, kind):
     assert (found.seq, found.expected["kind"], found.found) == (place, kind.__name__, None)
 
 
-def test_what_nothing_leads_to_is_found(shopping):
+def test_unreachable_parts_are_found(shopping):
     waiting = play(shop(), ScriptedModel(["on", "what?"]), code=SHOP_CODE)
     last = waiting.events[-1]
     added = last._replace(seq=last.seq + 1, data=VariableSet("found", True, "trigger"))
@@ -176,7 +179,9 @@ def test_another_package_decides_otherwise(shopping):
     ]
     other = linked(shop(handoffs=handoffs), SHOP_CODE)
     found = check(replace(shopping, workflow=other))
-    assert [(it.expected["data"]["target"], it.found["data"]["target"]) for it in found[:2]] == [
+    assert [
+        (item.expected["data"]["target"], item.found["data"]["target"]) for item in found[:2]
+    ] == [
         ("user", "Helper"),
         ("terminate", "user"),
     ]
@@ -216,13 +221,15 @@ def test_an_engine_that_remembers_is_found(shopping, monkeypatch):
     assert found.what == "folding the journal twice gives two states"
 
 
-def test_not_more_is_told_than_helps():
+def test_at_most_the_first_errors_are_reported():
     talked = long_talk()
     events = [
-        it._replace(data=replace(it.data, digest="")) if isinstance(it.data, Assembled) else it
-        for it in talked.events
+        event._replace(data=replace(event.data, digest=""))
+        if isinstance(event.data, Assembled)
+        else event
+        for event in talked.events
     ]
-    assert sum(isinstance(it.data, Assembled) for it in events) > MOST_MISMATCHES
+    assert sum(isinstance(event.data, Assembled) for event in events) > MOST_MISMATCHES
     assert len(check(replace(talked, events=events))) == MOST_MISMATCHES
 
 
@@ -236,8 +243,8 @@ def long_talk():
 
 
 def test_a_value_that_would_be_refused_is_found(shopping):
-    sets = [it for it in shopping.events if isinstance(it.data, VariableSet)]
-    event = next(it for it in sets if it.data.name == "found")
+    sets = [event for event in shopping.events if isinstance(event.data, VariableSet)]
+    event = next(set_ for set_ in sets if set_.data.name == "found")
     found = check(changed(shopping, event, value="no bool"))
     assert (found[0].seq, found[0].expected) == (event.seq, None)
     assert "this would be refused: found" in found[0].what

@@ -3,7 +3,7 @@
 import asyncio
 import os
 
-from behaviour.bad_run_play import ADA, play
+from behaviour.bad_run_play import ADA
 from support.run_play import Seconds
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.app.workflows import WorkspaceWorkflows
@@ -23,39 +23,31 @@ CHAT = WorkflowSpec.model_validate(
 )
 
 
-def test_runs_of_one_name_have_keys_of_their_own():
+async def test_runs_of_one_name_have_keys_of_their_own():
     model = FunctionModel(lambda _: "hello")
-
-    async def scenario():
-        async with host_for(CHAT, model, clock=Seconds()) as host:
-            for app in ("shop", "bank"):
-                scope = Scope(app, "ada")
-                await host.start("Chat", scope=scope, message="hi", run="order-1")
-                await host.settled("order-1", scope=scope)
-
-    play(scenario)
-    keys = [it.key for it in model.requests]
-    assert [it.partition(":")[0] for it in keys] == ["shop/order-1", "bank/order-1"]
+    async with host_for(CHAT, model, clock=Seconds()) as host:
+        for app in ("shop", "bank"):
+            scope = Scope(app, "ada")
+            await host.start("Chat", scope=scope, message="hi", run="order-1")
+            await host.settled("order-1", scope=scope)
+    keys = [request.key for request in model.requests]
+    assert [key.partition(":")[0] for key in keys] == ["shop/order-1", "bank/order-1"]
 
 
-def test_a_follower_may_leave_in_the_middle_of_much(monkeypatch):
+async def test_a_follower_may_leave_in_the_middle_of_much(monkeypatch):
     monkeypatch.setattr(deltas, "MAX_WAITING_ITEMS", 3)
     model = FunctionModel(lambda _: "hello")
-
-    async def scenario():
-        async with host_for(CHAT, model) as host:
-            run = await host.start("Chat", scope=ADA, message="hi")
-            await host.settled(run, scope=ADA)
-            events = host.events(run, scope=ADA, follow=True)
-            first = await anext(events)
-            await asyncio.sleep(0.05)  # More comes than may wait.
-            await asyncio.wait_for(events.aclose(), 5)
-            return first.seq
-
-    assert play(scenario) == 1
+    async with host_for(CHAT, model) as host:
+        run = await host.start("Chat", scope=ADA, message="hi")
+        await host.settled(run, scope=ADA)
+        events = host.events(run, scope=ADA, follow=True)
+        first = await anext(events)
+        await asyncio.sleep(0.05)  # More comes than may wait.
+        await asyncio.wait_for(events.aclose(), 5)
+        assert first.seq == 1
 
 
-def test_a_package_that_was_only_touched_keeps_its_code(tmp_path):
+async def test_a_package_that_was_only_touched_keeps_its_code(tmp_path):
     folder = tmp_path / "workflows" / "HelloWorld"
     source = shipped_folder() / "HelloWorld"
     for file in source.rglob("*"):
@@ -63,17 +55,13 @@ def test_a_package_that_was_only_touched_keeps_its_code(tmp_path):
             copy = folder / file.relative_to(source)
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(file.read_bytes())
-
-    async def scenario():
-        loader = PythonToolLoader()
-        cache = WorkflowCache(None, loader, WorkspaceWorkflows(tmp_path, loader, "development"))
-        first = await cache.named("HelloWorld")
-        for file in folder.rglob("*.json"):
-            os.utime(file, (1, 1))
-        again = await cache.named("HelloWorld")
-        assert again.digest == first.digest
-        del first
-        assert loader.load(again.digest, {}, {}) is again.tools, "it is still loaded"
-        loader.close()
-
-    asyncio.run(scenario())
+    loader = PythonToolLoader()
+    cache = WorkflowCache(None, loader, WorkspaceWorkflows(tmp_path, loader, "development"))
+    first = await cache.named("app", "HelloWorld")
+    for file in folder.rglob("*.json"):
+        os.utime(file, (1, 1))
+    again = await cache.named("app", "HelloWorld")
+    assert again.digest == first.digest
+    del first
+    assert loader.load(again.digest, {}, {}) is again.tools, "it is still loaded"
+    loader.close()

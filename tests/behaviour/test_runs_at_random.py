@@ -10,8 +10,8 @@ import pytest
 
 from behaviour.bad_run_play import ADA, play, spec
 from support.effort import TIMES
-from weft.adapters.memory import MemoryJournal
-from weft.engine.events import Event, ModelReplied, RequestOpened, StopAsked, ToolReturned
+from weft.adapters.memory import MemoryStore
+from weft.engine.events import Event, ModelReplied, RequestOpened, StopRequested, ToolReturned
 from weft.errors import ModelError, RunError, StoreError, UsageError
 from weft.runtime.signals import Answer, Stop, UserMessage
 from weft.testing.hosts import host_for
@@ -89,13 +89,14 @@ async def nap(most=4):
         await asyncio.sleep(0)
 
 
-class Yielding(MemoryJournal):
+class Yielding(MemoryStore):
     """A journal whose answers take a moment, never the same one."""
 
-    async def append(self, batch):
+    async def append(self, batch, *, owner):
         await nap()
-        await super().append(batch)
+        left = await super().append(batch, owner=owner)
         await nap()
+        return left
 
     async def read(self, *what, **limits):
         await nap(3)
@@ -139,7 +140,7 @@ async def some_runs():
     """Let some runs go their way together and be disturbed; return what is left of them."""
     handoffs = random.choice([{}, {"handoffs": TO_USER}])
     desk = spec(*TOOLS, ui=ASKING, **handoffs)
-    host = host_for(desk, FunctionModel(reply), code=CODE, journal=Yielding())
+    host = host_for(desk, FunctionModel(reply), code=CODE, store=Yielding())
     host._worker._performer.holding.seconds = random.choice([0.01, 0.003, 0.0])
     host._worker._performer.holding.most = random.choice([500, 0])
     runs, pokes = [], []
@@ -159,62 +160,57 @@ async def some_runs():
 
 
 @pytest.mark.parametrize("seed", range(15 * TIMES))
-def test_nobody_waits_for_ever_and_nothing_is_left(seed):
+def test_no_waiter_hangs_after_closing(seed):
     random.seed(seed)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         assert play(some_runs) == (0, 0)
         gc.collect()
-    assert [str(it.message) for it in warned if it.category is RuntimeWarning] == []
+    assert [str(item.message) for item in warned if item.category is RuntimeWarning] == []
 
 
-def test_an_answer_in_the_moment_in_which_a_run_is_let_go():
-    async def scenario():
-        model = FunctionModel(
-            lambda it: "Done." if it.messages[-1]["role"] == "tool" else call("ask")
-        )
-        async with host_for(spec(ui=("ask",)), model, code=CODE) as host:
-            host._worker._performer.holding.most = 0  # All are let go at once.
-            run = await host.start("Desk", scope=ADA, message="hi")
-            async for it in host.events(run, scope=ADA, follow=True):
-                asked = isinstance(it, Event) and isinstance(it.data, RequestOpened)
-                if asked and it.data.kind == "ui":
-                    await host.deliver(run, Answer(it.data.id, "yes"), scope=ADA)
-            return await host.settled(run, scope=ADA)
-
-    assert play(scenario).outcome == "completed"
+async def test_an_answer_in_the_moment_in_which_a_run_is_let_go():
+    model = FunctionModel(
+        lambda request: "Done." if request.messages[-1]["role"] == "tool" else call("ask")
+    )
+    async with host_for(spec(ui=("ask",)), model, code=CODE) as host:
+        host._worker._performer.holding.most = 0  # All are let go at once.
+        run = await host.start("Desk", scope=ADA, message="hi")
+        async for event in host.events(run, scope=ADA, follow=True):
+            asked = isinstance(event, Event) and isinstance(event.data, RequestOpened)
+            if asked and event.data.kind == "ui":
+                await host.deliver(run, Answer(event.data.id, "yes"), scope=ADA)
+        assert (await host.settled(run, scope=ADA)).outcome == "completed"
 
 
-class SlowToWrite(MemoryJournal):
+class SlowToWrite(MemoryStore):
     """Takes a while for events of one kind."""
 
     def __init__(self, kind):
         super().__init__()
         self._kind = kind
 
-    async def append(self, batch):
-        if any(isinstance(it.data, self._kind) for it in batch.events):
+    async def append(self, batch, *, owner):
+        if any(isinstance(event.data, self._kind) for event in batch.events):
             await asyncio.sleep(0.05)
-        await super().append(batch)
+        return await super().append(batch, owner=owner)
 
 
-def test_a_result_that_waits_to_be_taken_in_is_not_asked_for_again():
-    async def scenario():
-        model = FunctionModel(
-            lambda it: "Done." if it.messages[-1]["role"] == "tool" else call("quick")
-        )
-        journal = SlowToWrite(StopAsked)
-        async with host_for(spec("quick"), model, code=COUNTED, journal=journal) as host:
-            run = await host.start("Desk", scope=ADA, message="hi")
-            stopped = asyncio.create_task(host.deliver(run, Stop("after_turn"), scope=ADA))
-            await asyncio.sleep(0.01)
-            await host.resume(run, scope=ADA)  # The tool is done meanwhile, and nobody knows yet.
-            await stopped
-            await host.settled(run, scope=ADA)
-            events = [it.data async for it in host.events(run, scope=ADA)]
-            return [it.value for it in events if isinstance(it, ToolReturned)]
-
-    assert play(scenario) == ["1"]
+async def test_a_result_that_waits_to_be_taken_in_is_not_asked_for_again():
+    model = FunctionModel(
+        lambda request: "Done." if request.messages[-1]["role"] == "tool" else call("quick")
+    )
+    journal = SlowToWrite(StopRequested)
+    async with host_for(spec("quick"), model, code=COUNTED, store=journal) as host:
+        run = await host.start("Desk", scope=ADA, message="hi")
+        stopped = asyncio.create_task(host.deliver(run, Stop("after_turn"), scope=ADA))
+        await asyncio.sleep(0.01)
+        await host.resume(run, scope=ADA)  # The tool is done meanwhile, and nobody knows yet.
+        await stopped
+        await host.settled(run, scope=ADA)
+        events = [event.data async for event in host.events(run, scope=ADA)]
+        outcome = [event.value for event in events if isinstance(event, ToolReturned)]
+    assert outcome == ["1"]
 
 
 HASTY = {
@@ -237,25 +233,26 @@ async def hasty() -> str:
 }
 
 
-def test_an_answer_that_is_taken_in_before_the_result_of_its_tool_calls_nothing_again():
-    async def scenario():
-        model = FunctionModel(
-            lambda it: "Done." if it.messages[-1]["role"] == "tool" else call("hasty")
+async def test_an_answer_that_is_taken_in_before_the_result_of_its_tool_calls_nothing_again():
+    model = FunctionModel(
+        lambda request: "Done." if request.messages[-1]["role"] == "tool" else call("hasty")
+    )
+    journal = SlowToWrite(StopRequested)
+    async with host_for(spec(ui=("hasty",)), model, code=HASTY, store=journal) as host:
+        run = await host.start("Desk", scope=ADA, message="hi")
+        await host.settled(run, scope=ADA)
+        (asked,) = await host.requests(scope=ADA, run=run)
+        # Both wait for the journal, and so does the tool, which does not wait for an answer.
+        stop, answer = Stop("after_turn"), Answer(asked.id, "yes")
+        await asyncio.gather(*(host.deliver(run, item, scope=ADA) for item in (stop, answer)))
+        await host.settled(run, scope=ADA)
+        events = [event.data async for event in host.events(run, scope=ADA)]
+        module = next(module for name, module in sys.modules.items() if name.endswith("tools.work"))
+        outcome = (
+            [event.value for event in events if isinstance(event, ToolReturned)],
+            len(module.calls),
         )
-        journal = SlowToWrite(StopAsked)
-        async with host_for(spec(ui=("hasty",)), model, code=HASTY, journal=journal) as host:
-            run = await host.start("Desk", scope=ADA, message="hi")
-            await host.settled(run, scope=ADA)
-            (asked,) = await host.requests(scope=ADA, run=run)
-            # Both wait for the journal, and so does the tool, which does not wait for an answer.
-            stop, answer = Stop("after_turn"), Answer(asked.id, "yes")
-            await asyncio.gather(*(host.deliver(run, it, scope=ADA) for it in (stop, answer)))
-            await host.settled(run, scope=ADA)
-            events = [it.data async for it in host.events(run, scope=ADA)]
-            module = next(it for name, it in sys.modules.items() if name.endswith("tools.work"))
-            return [it.value for it in events if isinstance(it, ToolReturned)], len(module.calls)
-
-    assert play(scenario) == (["nobody was there"], 1)
+    assert outcome == (["nobody was there"], 1)
 
 
 COUNTED = {
@@ -278,7 +275,7 @@ def test_tools_that_have_not_begun_when_a_run_is_stopped_leave_no_warning():
     async def scenario():
         model = FunctionModel(lambda _: [call("quick")] * 3)
         journal = SlowToWrite(ModelReplied)
-        async with host_for(spec("quick"), model, code=CODE, journal=journal) as host:
+        async with host_for(spec("quick"), model, code=CODE, store=journal) as host:
             run = await host.start("Desk", scope=ADA, message="hi")
             await asyncio.sleep(0.01)
             await host.deliver(run, Stop("now"), scope=ADA)
@@ -288,4 +285,4 @@ def test_tools_that_have_not_begun_when_a_run_is_stopped_leave_no_warning():
         warnings.simplefilter("always")
         assert play(scenario).outcome == "cancelled"
         gc.collect()
-    assert [str(it.message) for it in warned] == []
+    assert [str(item.message) for item in warned] == []

@@ -8,19 +8,21 @@ import pytest
 
 from behaviour.bad_run_play import ADA, finished, play, spec
 from support.desk_play import make_desk
-from weft.adapters.memory import MemoryJournal
-from weft.adapters.sqlite import SqliteJournal
-from weft.adapters.sqlite import journal as sqlite_journal
+from weft.adapters.memory import MemoryStore
+from weft.adapters.sql import SqliteStore, sqlite_database
 from weft.app.hosts import LOCAL, open_host
 from weft.engine.events import RequestExpired
 from weft.runtime.signals import Stop
+from weft.runtime.worker import RETRY_AFTER
 from weft.testing.clock import ManualClock
 from weft.testing.hosts import host_for
-from weft.testing.journal.samples import SCOPE, SampleRun
 from weft.testing.models import FunctionModel, call
+from weft.testing.store.samples import SCOPE, SampleRun
 
 CHAT = spec(handoffs=[{"source_agent": "Clerk", "target_agent": "user"}])
 FOLLOWERS = 1000
+#: What may be asked of a store again and again.
+READS = ("read", "run", "requests", "pending", "claim", "next_due", "beat")
 
 
 async def until(holds):
@@ -32,7 +34,7 @@ async def until(holds):
     assert holds()
 
 
-async def asked_of(journal, monkeypatch):
+async def asked_of(journal, monkeypatch, *, lasting):
     """Count whatever reaches a store from now on."""
     asked = []
 
@@ -45,65 +47,54 @@ async def asked_of(journal, monkeypatch):
 
         monkeypatch.setattr(where, name, counted)
 
-    if isinstance(journal, SqliteJournal):
-        count(journal._readers, "ask")
-        count(journal._writer, "perform")
-    else:
-        for name in ("read", "run", "runs", "requests", "unfinished", "next_due", "due", "beat"):
-            count(journal, name)
+    for name in ("read", "write") if lasting else READS:
+        count(journal._database if lasting else journal, name)
     return asked
 
 
 @pytest.mark.parametrize("lasting", [False, True], ids=["memory", "sqlite"])
-def test_followers_of_an_idle_run_ask_the_store_nothing(tmp_path, monkeypatch, lasting):
-    monkeypatch.setattr(sqlite_journal, "LOOKS_AFTER_CHANGE", 2)
+async def test_followers_of_an_idle_run_ask_the_store_nothing(tmp_path, monkeypatch, lasting):
+    monkeypatch.setattr(sqlite_database, "_LAST_LOOK", 1)
+    journal = await SqliteStore.open(tmp_path / "j.db") if lasting else MemoryStore()
+    async with host_for(CHAT, FunctionModel(lambda _: "And?"), store=journal) as host:
+        run = await host.start("Desk", scope=ADA, message="hi")
+        row = await host.settled(run, scope=ADA)
+        seen = Counter()
 
-    async def scenario():
-        journal = await SqliteJournal.open(tmp_path / "j.db") if lasting else MemoryJournal()
-        async with host_for(CHAT, FunctionModel(lambda _: "And?"), journal=journal) as host:
-            run = await host.start("Desk", scope=ADA, message="hi")
-            row = await host.settled(run, scope=ADA)
-            seen = Counter()
+        async def follow():
+            async for event in host.events(run, scope=ADA, follow=True):
+                seen[event.seq] += 1
 
-            async def follow():
-                async for it in host.events(run, scope=ADA, follow=True):
-                    seen[it.seq] += 1
-
-            following = [asyncio.create_task(follow()) for _ in range(FOLLOWERS)]
-            await until(lambda: seen[row.seq] == FOLLOWERS)
-            await asyncio.sleep(0.8)  # The watch for other processes has had its looks.
-            asked = await asked_of(journal, monkeypatch)
-            await asyncio.sleep(1)
-            assert asked == []
-            seen.clear()
-            await host.deliver(run, Stop(), scope=ADA)
-            await asyncio.gather(*following)
-            return asked, seen, row.seq
-
-    asked, seen, before = play(scenario)
+        following = [asyncio.create_task(follow()) for _ in range(FOLLOWERS)]
+        await until(lambda: seen[row.seq] == FOLLOWERS)
+        # The watch for other processes has had its looks, and heartbeats have ended.
+        await asyncio.sleep(2.5)
+        asked = await asked_of(journal, monkeypatch, lasting=lasting)
+        await asyncio.sleep(1)
+        assert asked == []
+        seen.clear()
+        await host.deliver(run, Stop(), scope=ADA)
+        await asyncio.gather(*following)
+        before = row.seq
     assert seen == {before + 1: FOLLOWERS, before + 2: FOLLOWERS}, "each gets the last events"
     assert len(asked) < 10, "and reads nothing for them"
 
 
-def test_a_follower_misses_nothing_that_is_written_the_moment_it_looks(tmp_path, monkeypatch):
+async def test_a_follower_misses_nothing_that_is_written_the_moment_it_looks(tmp_path, monkeypatch):
     """What is in the log of the file may not be there yet for whoever reads."""
-    looks = sqlite_journal.LOOKS_AFTER_CHANGE * sqlite_journal.LOOK_SECONDS
-    monkeypatch.setattr(sqlite_journal, "LOOK_SECONDS", 0.001)
-    monkeypatch.setattr(sqlite_journal, "LOOKS_AFTER_CHANGE", round(looks / 0.001))
-
-    async def scenario():
-        here, there = [await SqliteJournal.open(tmp_path / "j.db") for _ in range(2)]
-        run = SampleRun("r1")
-        await there.append(run.batch())
-        events = here.follow(SCOPE, "r1")
-        for number in range(1, 400):
-            assert (await asyncio.wait_for(anext(events), 2)).seq == number
-            await there.append(run.batch())
-        await events.aclose()
-        for journal in (here, there):
-            await journal.close()
-
-    play(scenario)
+    looks = sqlite_database._LAST_LOOK * sqlite_database.LOOK_SECONDS
+    monkeypatch.setattr(sqlite_database, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(sqlite_database, "_LAST_LOOK", round(looks / 0.001))
+    here, there = [await SqliteStore.open(tmp_path / "j.db") for _ in range(2)]
+    run = SampleRun("r1")
+    await there.append(run.batch(), owner="w")
+    events = here.follow(SCOPE, "r1")
+    for number in range(1, 400):
+        assert (await asyncio.wait_for(anext(events), 2)).seq == number
+        await there.append(run.batch(), owner="w")
+    await events.aclose()
+    for journal in (here, there):
+        await journal.close()
 
 
 async def lag_while(work):
@@ -123,7 +114,7 @@ SLOW = "import time\n\ntime.sleep(2)\n"
 
 
 @pytest.mark.parametrize("by", ["name", "digest"])
-def test_a_package_whose_import_takes_long_holds_up_nobody(tmp_path, by):
+def test_slow_import_of_a_package_blocks_no_other_run(tmp_path, by):
     """Of a few attempts the best counts: a machine that is busy is late by itself."""
     tool = make_desk(tmp_path) / "tools" / "desk.py"
     text = tool.read_text(encoding="utf-8")
@@ -166,7 +157,7 @@ def ask(context_variables) -> str:
 }
 
 
-class PartlyBroken(MemoryJournal):
+class PartlyBroken(MemoryStore):
     """Cannot read some of its runs, for a reason nobody has thought of."""
 
     broken: frozenset[str] = frozenset()
@@ -182,20 +173,25 @@ class PartlyBroken(MemoryJournal):
         pass
 
 
-def test_what_is_due_in_a_run_that_cannot_be_loaded_keeps_no_other_from_expiring(caplog):
+def test_unloadable_run_does_not_delay_other_expiries(caplog):
     declared = spec(ui=("ask",))
 
     def reply(request):
         return "Done." if request.messages[-1]["role"] == "tool" else call("ask")
 
     async def scenario():
-        journal, clock = PartlyBroken(), ManualClock()
+        clock = ManualClock()
+        journal = PartlyBroken(clock)
         good = [f"good-{number}" for number in range(150)]  # more than a page
 
         def host():
             return host_for(
-                declared, FunctionModel(reply), code=EXPIRING, journal=journal, clock=clock
+                declared, FunctionModel(reply), code=EXPIRING, store=journal, clock=clock
             )
+
+        async def ended(host, run):
+            while (await host.run(run, scope=ADA)).status != "ended":  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
 
         async with host() as first:
             for run in ("bad", *good):
@@ -206,20 +202,18 @@ def test_what_is_due_in_a_run_that_cannot_be_loaded_keeps_no_other_from_expiring
         async with host() as second:
             await second.recover()
             for run in good:
-                await until(lambda run=run: journal._rows["app", run].status == "ended")
+                await ended(second, run)
             assert journal.attempts == 1
-            await clock.advance(4)
+            await clock.advance(RETRY_AFTER / 1000 - 1)
             assert journal.attempts == 1, "it is not tried again at once"
             await clock.advance(1)
             assert journal.attempts == 2
-            await clock.advance(9)
-            assert journal.attempts == 2, "and later the next time"
             journal.broken = frozenset()
-            await clock.advance(1)
-            await until(lambda: journal._rows["app", "bad"].status == "ended")
+            await clock.advance(RETRY_AFTER / 1000)
+            await ended(second, "bad")
             return await finished(second, "bad"), await finished(second, good[-1])
 
     for told in play(scenario, 60):
         assert told.row.outcome == "completed"
         told.only(RequestExpired)
-    assert "of run bad is due and could not be closed; it is tried again in 5 s" in caplog.text
+    assert "run bad cannot be resumed" in caplog.text

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from behaviour.bad_run_play import ADA, open_host, play, spec
-from weft.adapters.memory import MemoryJournal
+from weft.adapters.memory import MemoryStore
 from weft.errors import RunError, UsageError
 from weft.ports.scope import Scope
 from weft.runtime.signals import Stop, UserMessage
@@ -25,7 +25,7 @@ async def interrupted(journal):
         asked.set()
         await asyncio.Event().wait()
 
-    async with host_for(spec(), FunctionModel(never), journal=Open(journal)) as host:
+    async with host_for(spec(), FunctionModel(never), store=Open(journal)) as host:
         await host.start("Desk", scope=ADA, message="hi", run="left")
         await asked.wait()
 
@@ -44,7 +44,7 @@ class Open:
 
 
 @pytest.mark.parametrize("rounds", range(10))
-def test_whoever_takes_up_a_run_that_has_gone_on_meanwhile_repeats_nothing(rounds):
+def test_resuming_a_run_that_has_continued_repeats_nothing(rounds):
     """The second comes so many rounds of the loop later; the run is over in a few."""
     model = FunctionModel(lambda _: "Done.")
 
@@ -54,9 +54,9 @@ def test_whoever_takes_up_a_run_that_has_gone_on_meanwhile_repeats_nothing(round
         await host.resume("left", scope=ADA)
 
     async def scenario():
-        journal = MemoryJournal()
+        journal = MemoryStore()
         await interrupted(journal)
-        async with host_for(spec(), model, journal=journal) as host:
+        async with host_for(spec(), model, store=journal) as host:
             await asyncio.gather(host.resume("left", scope=ADA), later(host))
             return await host.settled("left", scope=ADA)
 
@@ -77,10 +77,10 @@ def test_a_start_under_a_name_that_is_taken_is_not_in_the_way_of_the_run(tmp_pat
             await host.settled(run, scope=ADA)
             changed = link(spec(handoffs=TO_USER, agents=new), {}, host._loader)
 
-            async def find(_name):
+            async def find(_app, _name):
                 return changed
 
-            host._workflows._find = find
+            host._workflows.find = find
             again = asyncio.create_task(host.start("Desk", scope=scope, message="hi", run=run))
             await asyncio.sleep(0)
             await host.deliver(run, signal, scope=ADA)
@@ -90,17 +90,17 @@ def test_a_start_under_a_name_that_is_taken_is_not_in_the_way_of_the_run(tmp_pat
 
     row = play(scenario)
     assert (row.status, row.turns) == (("ended", 1) if signal == Stop() else ("waiting", 2))
-    assert "Say no." not in str([it.messages for it in model.requests])
+    assert "Say no." not in str([request.messages for request in model.requests])
 
 
-def test_what_is_asked_of_a_host_while_it_closes_begins_nothing():
+def test_closing_host_starts_nothing():
     """Its result could not be written any more."""
     model = FunctionModel(lambda _: "Done.")
 
     async def scenario():
         reading, closing = asyncio.Event(), asyncio.Event()
 
-        class SlowToRead(MemoryJournal):
+        class SlowToRead(MemoryStore):
             async def read(self, *what, **limits):
                 reading.set()
                 await closing.wait()
@@ -112,7 +112,7 @@ def test_what_is_asked_of_a_host_while_it_closes_begins_nothing():
 
         journal = SlowToRead()
         await interrupted(journal)
-        host = host_for(spec(), model, journal=journal)
+        host = host_for(spec(), model, store=journal)
         host._models.close = close_models
         resumed = asyncio.create_task(host.resume("left", scope=ADA))
         await reading.wait()
@@ -125,25 +125,28 @@ def test_what_is_asked_of_a_host_while_it_closes_begins_nothing():
     assert model.requests == []
 
 
-def test_a_fork_that_is_written_goes_on_though_nobody_waits_for_it():
+def test_written_fork_continues_without_a_waiter():
     async def scenario():
         begun = asyncio.Event()
 
-        class SlowToWrite(MemoryJournal):
-            async def append(self, batch):
-                await super().append(batch)
+        class SlowToWrite(MemoryStore):
+            async def append(self, batch, *, owner):
+                left = await super().append(batch, owner=owner)
                 begun.set()
                 await asyncio.sleep(0.01)
+                return left
 
         journal = SlowToWrite()
-        async with host_for(spec(), FunctionModel(lambda _: "Done."), journal=journal) as host:
+        async with host_for(spec(), FunctionModel(lambda _: "Done."), store=journal) as host:
             run = await host.start("Desk", scope=ADA, message="hi")
             await host.settled(run, scope=ADA)
             begun.clear()
             forking = asyncio.create_task(host.fork(run, scope=ADA, turn=1))
             await begun.wait()
             forking.cancel()
-            (child,) = [it.run for it in await host.runs(scope=ADA) if it.run != run]
+            (child,) = [
+                each_run.run for each_run in await host.runs(scope=ADA) if each_run.run != run
+            ]
             return await asyncio.wait_for(host.settled(child, scope=ADA), 5)
 
     assert play(scenario).outcome == "completed"

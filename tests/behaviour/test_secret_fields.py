@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support.boundary_play import declared, derived, in_turns, of, rest
 from support.run_play import ADA
-from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.sql import SqliteStore
 from weft.engine.events import RequestAnswered, RequestOpened, RunEnded, ToolReturned
 from weft.engine.events.codec import encode
 from weft.runtime.signals import Answer
@@ -75,7 +75,7 @@ async def to_the_end(host, run):
     await answer(host, run, {"name": "bob"})
 
 
-def test_what_is_typed_into_a_secret_field_reaches_the_tool_and_nothing_else(caplog):
+def test_secret_field_reaches_only_the_tool(caplog):
     model = ScriptedModel([call("login"), "done"])
     heard = []
 
@@ -85,7 +85,7 @@ def test_what_is_typed_into_a_secret_field_reaches_the_tool_and_nothing_else(cap
         await listening
 
     async def follow(host, run):
-        heard.extend([it async for it in host.events(run, scope=ADA, follow=True)])
+        heard.extend([event async for event in host.events(run, scope=ADA, follow=True)])
 
     with caplog.at_level(logging.DEBUG):
         played = asyncio.run(in_turns(asking(), [scene], [model], code=CODE))
@@ -96,28 +96,28 @@ def test_what_is_typed_into_a_secret_field_reaches_the_tool_and_nothing_else(cap
     answered = of(played, RequestAnswered)[1]
     assert answered.value == {"name": "ada", "account": {"pin": "(secret)", "word": "(secret)"}}
     assert of(played, RequestOpened)[2].payload == {"for": "the bank, not (secret)"}
-    for place in (str(heard), b"".join(encode(it.data) for it in played.events).decode()):
+    for place in (str(heard), b"".join(encode(event.data) for event in played.events).decode()):
         assert CANARY not in place
-    assert CANARY not in str([it.messages for it in model.requests])
+    assert CANARY not in str([request.messages for request in model.requests])
     assert CANARY not in caplog.text
 
 
 def test_it_is_in_no_file():
     async def whole(path):
         model = ScriptedModel([call("login"), "done"])
-        journal = await SqliteJournal.open(path)
-        async with host_for(asking(), model, code=CODE, journal=journal) as host:
+        journal = await SqliteStore.open(path)
+        async with host_for(asking(), model, code=CODE, store=journal) as host:
             run = await host.start("W", scope=ADA, message="hi")
             await to_the_end(host, run)
 
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(asyncio.wait_for(whole(Path(folder) / "journal.db"), 20))
-        files = [it.read_bytes() for it in Path(folder).iterdir()]
+        files = [file.read_bytes() for file in Path(folder).iterdir()]
     assert files
-    assert not any(CANARY.encode() in it for it in files)
+    assert not any(CANARY.encode() in file for file in files)
 
 
-def test_after_a_restart_it_is_asked_for_again_and_what_is_no_secret_is_not():
+def test_only_secret_answers_are_asked_again_after_a_restart():
     model = ScriptedModel([call("login"), "done"])
 
     async def first(host, run):
@@ -147,7 +147,7 @@ def test_an_answer_without_its_secret_fields_is_an_answer():
     assert of(played, RequestAnswered)[1].value == {"name": "ada", "account": {}}
 
 
-def test_what_was_typed_for_one_call_is_not_known_to_the_next():
+def test_secret_typed_for_one_call_is_unknown_to_the_next():
     code = {
         "tools/login.py": b'''
 from weft import use_ui_tool
@@ -165,4 +165,4 @@ async def login() -> str:
         await answer(host, run, {"name": "a", "account": {"pin": "1234567"}})
 
     played = asyncio.run(in_turns(asking(), [scene], [model], code=code))
-    assert [it.value for it in of(played, ToolReturned)] == ["6", "7"]
+    assert [event.value for event in of(played, ToolReturned)] == ["6", "7"]

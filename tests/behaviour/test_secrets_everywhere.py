@@ -19,7 +19,7 @@ from support.source_play import declared, derived, desk, store_at, tell, variabl
 from weft.adapters.files import WorkspaceFiles
 from weft.adapters.mcp.servers import McpToolServers
 from weft.adapters.services.http_services import HttpServices
-from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.sql import SqliteStore
 from weft.adapters.system_clock import SystemClock
 from weft.app.folders import LOCAL
 from weft.cli.app import main
@@ -147,9 +147,9 @@ def place(name, service):
         more = {"mcp_servers": [{"name": "box", "approval": "always", **servers[name]}]}
         lines = [call("box_whoami")]
     elif name == "form":
-        lines = [call("type_in", way=it) for it in WAYS]
+        lines = [call("type_in", way=way) for way in WAYS]
     else:
-        lines = [call("leak", way=it) for it in WAYS]
+        lines = [call("leak", way=way) for way in WAYS]
     spec = declared(
         {**found, "seen": derived()},
         tools=["leak", ui("type_in", FORM), ui("look")],
@@ -207,7 +207,7 @@ def play(workspace, name, url="", change=lambda spec: spec):
                 servers=McpToolServers(clock=clock, environment=dict(os.environ)),
                 environment=environment,
             )
-            journal = await SqliteJournal.open(workspace / ".weft/journal.db", durability="normal")
+            journal = await SqliteStore.open(workspace / ".weft/journal.db", durability="normal")
 
             def reply(request):
                 return (
@@ -215,14 +215,14 @@ def play(workspace, name, url="", change=lambda spec: spec):
                 )
 
             model = FunctionModel(reply)
-            options = {"journal": journal, "environment": environment, "outside": outside}
+            options = {"store": journal, "environment": environment, "outside": outside}
             streamed = []
             async with host_for(spec, model, code=CODE, **options) as host:
                 run = await host.start("W", scope=LOCAL, message="hello", streamed=True)
 
                 async def follow():
                     streamed.extend(
-                        [str(it) async for it in host.events(run, scope=LOCAL, follow=True)]
+                        [str(event) async for event in host.events(run, scope=LOCAL, follow=True)]
                     )
 
                 following = asyncio.create_task(follow())
@@ -278,7 +278,7 @@ def test_a_canary_in_any_place_marked_secret_is_nowhere_to_be_seen(name, tmp_pat
 
 @pytest.mark.parametrize("name", ["document", "external", "file"])
 @pytest.mark.parametrize("shape", ["int", "dict[str, any]"])
-def test_no_error_quotes_a_secret_that_is_none(name, shape, tmp_path, capsys, caplog):
+def test_no_error_quotes_a_missing_secret(name, shape, tmp_path, capsys, caplog):
     """Its type is another one, or it is no JSON where some is declared."""
     caplog.set_level(logging.DEBUG)
     (tmp_path / ".weft").mkdir()
@@ -308,7 +308,7 @@ def test_an_exported_package_names_its_secrets_and_holds_none(tmp_path, monkeypa
     target = tmp_path / "W.zip"
     assert main(["--workspace", str(tmp_path), "export", "W", "-o", str(target)]) == 0
     with zipfile.ZipFile(target) as archive:
-        content = b"".join(archive.read(it) for it in archive.namelist())
+        content = b"".join(archive.read(item) for item in archive.namelist())
     assert b"SHOP_KEY" in content
     assert CANARY.encode() not in content
     assert CANARY not in "".join(capsys.readouterr())
@@ -323,7 +323,7 @@ def test_no_error_quotes_a_secret_of_the_environment_that_does_not_fit():
         async with host:
             await host.start("W", scope=LOCAL, message="hello")
 
-    with pytest.raises(UsageError, match="SHOP_KEY does not fit key") as caught:
+    with pytest.raises(UsageError, match="SHOP_KEY is invalid for key") as caught:
         asyncio.run(scenario())
     assert CANARY not in "".join(traceback.format_exception(caught.value))
 
@@ -346,14 +346,14 @@ def test_no_error_quotes_a_secret_that_a_person_has_typed_wrong(typed):
             answer = Answer(request.id, {"account": {"key": typed}})
             await host.deliver(run, answer, scope=LOCAL)
 
-    with pytest.raises(UsageError, match=r"account\.key: what was typed does not fit") as caught:
+    with pytest.raises(UsageError, match=r"account\.key: the typed value is invalid") as caught:
         asyncio.run(scenario())
     assert typed not in str(caught.value)
 
 
 def expect_it_was_there(name, told):
     """Check that the code had the secret itself: else the test above would say nothing."""
-    returned = [it.value for it in told.of(ToolReturned)]
+    returned = [event.value for event in told.of(ToolReturned)]
     if name in ("server", "login"):
         assert "(secret)" in json.dumps(returned)
     elif name == "service":
@@ -361,4 +361,4 @@ def expect_it_was_there(name, told):
     else:
         assert returned[0] == len(CANARY)
         assert told.state.variables["seen"] == "it is (secret)!"
-        assert "(secret) is no good" in " ".join(it.error for it in told.of(ToolFailed))
+        assert "(secret) is no good" in " ".join(event.error for event in told.of(ToolFailed))

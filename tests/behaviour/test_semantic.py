@@ -17,7 +17,7 @@ from weft.board import (
 )
 from weft.context.similarity import Similarity, text_of
 from weft.engine.events import ContextFetched
-from weft.errors import CheckFailed, RetrievalError, SetupError, UsageError
+from weft.errors import RetrievalError, SetupError, UsageError
 from weft.inspect.replay import check_replay
 from weft.testing import WordEmbedder
 
@@ -52,9 +52,10 @@ def waiting(board, *types, publishes=(), result=None, **options):
     return seen
 
 
-async def replays(board, run):
+async def replays(board, correlation):
     host = await board.host()
-    events = [it async for it in host.events(run, scope=board.scope)]
+    run = await host.run_of(board.name, correlation, scope=board.scope)
+    events = [event async for event in host.events(run, scope=board.scope)]
     workflow = await host.workflow(run, scope=board.scope)
     return check_replay(workflow, run, events) == []
 
@@ -67,7 +68,7 @@ def test_semantic_match_wakes_only_by_what_is_about_it():
         await board.run_until_idle()
         assert seen.calls == [("the refund of my money, please",)]
         assert await board.missed() == []
-        assert await replays(board, made.run)
+        assert await replays(board, made.correlation_id)
 
     words(test)
 
@@ -102,7 +103,7 @@ def test_where_must_hold_as_well_and_comes_first(where):
     words(test, embedder=board_embedder)
 
 
-def test_what_agents_publish_is_compared_as_well_and_nobody_is_asked_who_may_not_see_it():
+def test_artifacts_of_agents_are_compared_only_for_agents_that_see_them():
     async def test(board, clock):
         seen = waiting(board, semantic_match=ABOUT, threshold=0.2)
         texts = iter(["my money back", "fine weather"])
@@ -132,8 +133,8 @@ def test_embeddings_that_fail_are_a_recorded_error_and_no_match(error):
         assert seen.calls == []
         (missed,) = await board.missed()
         assert (missed.why, missed.artifacts) == ("predicate", (made.id,))
-        assert "it could not be compared with semantic_match: " in missed.detail
-        with pytest.raises(UsageError, match="it could not be compared"):
+        assert "semantic_match could not be evaluated: " in missed.detail
+        with pytest.raises(UsageError, match="semantic_match could not be evaluated"):
             await board.invoke("worker", Note(text="refund"))
 
     words(test, embedder=Failing(error))
@@ -164,9 +165,7 @@ def test_without_embeddings_nothing_is_published(monkeypatch):
     refused(board, "a provider of a is semantic")
 
 
-async def test_a_setting_that_cannot_be_used_is_said_before_anything_is_published(
-    monkeypatch, tmp_path, board
-):
+async def test_invalid_setting_is_reported_before_publishing(monkeypatch, tmp_path, board):
     monkeypatch.setenv("WEFT_CACHE", str(tmp_path))
     monkeypatch.setenv("WEFT_EMBEDDINGS", "local")
 
@@ -177,9 +176,8 @@ async def test_a_setting_that_cannot_be_used_is_said_before_anything_is_publishe
 
 def test_a_threshold_without_semantic_match_is_refused():
     async def test(board, clock):
-        waiting(board, threshold=0.5)
-        with pytest.raises(CheckFailed, match="has a threshold but compares nothing"):
-            await board.publish(Note(text="refund"))
+        with pytest.raises(UsageError, match='"threshold" has no effect without "semantic_match"'):
+            waiting(board, threshold=0.5)
 
     words(test)
 
@@ -208,10 +206,11 @@ async def shown(board, seen, **order):
     return seen.texts[-1]
 
 
-async def slices(board, run="c"):
+async def slices(board, correlation="c"):
     host = await board.host()
-    events = [it async for it in host.events(run, scope=board.scope)]
-    found = [it.data.board for it in events if isinstance(it.data, ContextFetched)]
+    run = await host.run_of(board.name, correlation, scope=board.scope)
+    events = [event async for event in host.events(run, scope=board.scope)]
+    found = [event.data.board for event in events if isinstance(event.data, ContextFetched)]
     return found[-1]["slices"]
 
 
@@ -352,7 +351,7 @@ def test_inputs_without_the_field_are_a_fault():
 # -- comparing
 
 
-def test_what_a_payload_says():
+def test_payload_conditions():
     payload = {"a": "x", "b": [1, {"c": None, "d": True}, " "], "e": {"f": 2.5}}
     assert text_of(payload) == "x\n1\n2.5"
 
@@ -361,7 +360,7 @@ def of(embedder, query, *texts):
     return asyncio.run(Similarity(embedder).of(query, texts))
 
 
-def test_what_says_nothing_is_near_to_nothing_and_very_long_texts_are_cut():
+def test_empty_texts_match_nothing_and_long_texts_are_cut():
     embedder = WordEmbedder()
     assert of(embedder, " ", "a") == [0.0]
     assert of(embedder, "a", "", " ") == [0.0, 0.0]
@@ -400,7 +399,7 @@ async def test_many_texts_are_embedded_in_parts_and_few_are_kept(monkeypatch):
 
     embedder = WordEmbedder()
     similarity = Similarity(embedder)
-    texts = [f"word{it}" for it in range(20)]
+    texts = [f"word{number}" for number in range(20)]
     assert (await similarity.of("word3", texts))[3] == 1.0
     assert len(embedder.texts) == 20
     await similarity.of("word19", texts[11:])
@@ -409,7 +408,7 @@ async def test_many_texts_are_embedded_in_parts_and_few_are_kept(monkeypatch):
     assert len(embedder.texts) == 21
 
 
-async def test_what_was_embedded_before_a_failure_is_kept(monkeypatch):
+async def test_vectors_made_before_a_failure_are_kept(monkeypatch):
     monkeypatch.setattr("weft.context.similarity.AT_ONCE", 2)
 
     embedder = Failing(RetrievalError("down"), after=1)

@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
+from support.cases import read_cases
 from support.run_play import ADA, Seconds
 from support.source_play import Told, declared, derived, desk, play, tell, variable
-from weft.adapters.memory import MemoryJournal
+from weft.adapters.memory import MemoryStore
 from weft.engine.events import (
     ContextFetched,
     ToolFailed,
@@ -18,6 +19,8 @@ from weft.ports.external import ExternalPorts
 from weft.runtime.signals import UserMessage
 from weft.testing.hosts import host_for
 from weft.testing.models import ScriptedModel, call
+
+CASES = read_cases(__file__)
 
 ORDER = {
     "user_id": "ada",
@@ -52,7 +55,7 @@ def test_search_by_takes_the_run_s_own_value_of_that_name(tmp_path):
     assert told.of(VariableSet) == [VariableSet("found", 7, "source:database")]
     assert told.notes["asked"] == [("Orders", {"user_id": "ada"})]
     (fetched,) = told.of(ContextFetched)
-    assert fetched.faults == {}
+    assert fetched.errors == {}
     assert (
         fetched.found["found"].items()
         >= {
@@ -83,17 +86,7 @@ def test_search_by_a_declared_variable_and_a_database_of_its_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("template", "fits"),
-    [
-        ({"total": {"$gt": "{limit}"}}, True),
-        ({"total": {"$lt": "{limit}"}}, False),
-        ({"open": "{wanted}", "number": {"$in": "{numbers}"}}, True),
-        ({"customer.name": "A{letter}a"}, True),
-        ({"customer.name": "{limit}"}, False),
-        ({"$or": [{"number": 9}, {"user_id": "{user_id}"}]}, True),
-        ({"app_id": "{app_id}", "number": 7}, True),
-        ({"$or": [{"user_id": "{{user_id}}"}], "total": {"$gt": "${limit}"}}, True),
-    ],
+    ("template", "fits"), CASES["test_query_template_keeps_the_types_of_what_is_put_in"]
 )
 def test_query_template_keeps_the_types_of_what_is_put_in(tmp_path, template, fits):
     others = {
@@ -109,16 +102,7 @@ def test_query_template_keeps_the_types_of_what_is_put_in(tmp_path, template, fi
 
 
 @pytest.mark.parametrize(
-    ("template", "told"),
-    [
-        ({"app_id": "other"}, "a query names app_id, and not that of its own tenant"),
-        ({"$or": [{"app_id": "other"}, {"number": 7}]}, "app_id is the tenant's field"),
-        ({"app_id": {"$ne": "x"}}, "app_id"),
-        ({"number": "{wide}"}, "an object cannot be put into a query"),
-        ("wide", "an object cannot be put into a query"),
-        ({"number": "{nothing}"}, "nothing is needed to find it and has no value here"),
-        ({"$where": "1"}, "$where"),
-    ],
+    ("template", "told"), CASES["test_no_query_template_looks_past_its_tenant_or_can_be_widened"]
 )
 def test_no_query_template_looks_past_its_tenant_or_can_be_widened(tmp_path, template, told):
     others = {
@@ -165,6 +149,44 @@ def test_default_where_nothing_is_found_and_that_is_recorded(tmp_path, source, d
 def test_default_where_the_document_lacks_the_field(tmp_path):
     told = found(tmp_path, "str", search_by="user_id", field="customer.nickname", default="-")
     assert told.state.variables["found"] == "-"
+    assert told.of(ContextFetched)[0].found["found"]["found"] is False
+
+
+LIST = {"find": "many", "query_template": {"open": True}}
+
+
+@pytest.mark.parametrize(
+    ("type_", "source", "value"),
+    [
+        ("list[int]", {"field": "number"}, [9, 8, 7]),
+        ("list[int]", {"field": "number", "order": "total", "limit": 2}, [8, 9]),
+        ("list[int]", {"field": "number", "order": "-total"}, [7, 9, 8]),
+        ("list[str]", {"field": "customer.city"}, ["London"]),
+        (
+            "list[dict[str, any]]",
+            {"fields": ["number", "customer.city"], "limit": 1},
+            [{"number": 9, "customer.city": None}],
+        ),
+        ("list[dict[str, any]]", {"order": "-total", "limit": 1}, [ORDER]),
+    ],
+)
+def test_find_many_takes_a_list_by_order_and_limit(tmp_path, type_, source, value):
+    orders = [
+        ORDER,
+        {"number": 8, "open": True, "total": 3},
+        {"number": 9, "open": True, "total": 5},
+        {"number": 6, "open": False, "total": 4},
+        {"number": 5, "open": True, "total": 4, "tenant": "other"},
+    ]
+    told = found(tmp_path, type_, having={"Orders": orders}, **LIST, **source)
+    assert told.state.variables["found"] == value
+    assert told.of(ContextFetched)[0].found["found"]["count"] == len(value)
+
+
+@pytest.mark.parametrize(("default", "value"), [(None, []), (["none"], ["none"])])
+def test_find_many_without_documents_is_an_empty_list_or_the_default(tmp_path, default, value):
+    told = found(tmp_path, "list[str]", having={}, field="name", default=default, **LIST)
+    assert told.state.variables["found"] == value
     assert told.of(ContextFetched)[0].found["found"]["found"] is False
 
 
@@ -251,7 +273,7 @@ def test_a_tool_reads_a_value_again_and_all_see_it(tmp_path):
     told.expect_same_again()
 
 
-def test_what_a_tool_reads_again_is_found_by_what_it_has_set(tmp_path):
+def test_refresh_uses_the_values_that_the_call_has_set(tmp_path):
     variables = {
         "number": derived("int"),
         "name": database("str", search_by="number", field="name", default="nobody"),
@@ -272,12 +294,12 @@ def test_what_a_tool_reads_again_is_found_by_what_it_has_set(tmp_path):
     ("name", "told"),
     [
         ("plain", "plain is derived and is not read from outside"),
-        ("hidden", "hidden is no variable that A may read"),
-        ("nothing", "nothing is no variable that A may read"),
+        ("hidden", "A may not read the variable hidden, or it does not exist"),
+        ("nothing", "A may not read the variable nothing, or it does not exist"),
         ("broken", "broken could not be read: nothing is needed to find it"),
     ],
 )
-def test_a_tool_is_told_what_it_cannot_read_again(tmp_path, name, told):
+def test_refresh_of_another_source_is_refused(tmp_path, name, told):
     lost = database("int", query_template={"number": "{nothing}"}, refresh_strategy="on_demand")
     variables = {
         "plain": derived(),
@@ -316,7 +338,7 @@ def test_a_default_that_a_tool_reads_again_is_recorded_with_its_reason(tmp_path)
         store=goes_down,
     )
     assert told.of(ToolReturned)[0].value == [7, 3, 3]
-    assert told.of(ContextFetched)[1].faults == {"stock": "the disk is gone"}
+    assert told.of(ContextFetched)[1].errors == {"stock": "the disk is gone"}
     assert told.row.outcome == "completed"
     told.expect_same_again()
 
@@ -326,7 +348,7 @@ def test_a_fork_needs_no_store(tmp_path, strategy):
     """Not even for what the turn itself has read; and what is edited stays as it was edited."""
     stock = database("int", search_by="user_id", field="number", refresh_strategy=strategy)
     spec = declared({"stock": stock, "other": stock})
-    journal = MemoryJournal()
+    journal = MemoryStore()
     journal.close = lambda: asyncio.sleep(0)  # It is used by the next host.
     told = play(
         spec,
@@ -340,7 +362,7 @@ def test_a_fork_needs_no_store(tmp_path, strategy):
     async def forked():
         clock = Seconds()
         clock.new_id()  # that of the first run
-        host = host_for(spec, model, clock=clock, journal=journal, outside=ExternalPorts())
+        host = host_for(spec, model, clock=clock, store=journal, outside=ExternalPorts())
         async with host:
             run = await host.fork(told.run, scope=ADA, turn=1, values={"stock": 1})
             return await tell(host, run)

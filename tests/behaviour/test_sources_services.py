@@ -169,7 +169,7 @@ def test_retry_asks_again_as_often_as_attempts_and_waits_backoff_seconds():
     told = ask(500, 429, 2.5, retry=retry, clock=Patient())
     assert told.state.variables["rate"] == 2.5
     assert told.of(ContextFetched)[0].found["rate"]["attempts"] == 3
-    assert [round(it, -2) for it in waits if it < 4000] == [500, 2000]
+    assert [round(wait, -2) for wait in waits if wait < 4000] == [500, 2000]
     given_up = ask(500, retry={"attempts": 2, "backoff_seconds": 0})
     assert given_up.row.outcome == "failed"
     assert len(given_up.notes["service"].seen) == 2
@@ -193,10 +193,10 @@ def test_refresh_strategy_says_how_often_a_service_is_asked(strategy, times):
         declare={"agents": ("A", "B"), "handoffs": rules},
         model=ScriptedModel({"A": ["wait", "go"], "B": ["Done."]}),
     )
-    assert told.values("rate") == [[it] for it in range(1, times + 1)]
+    assert told.values("rate") == [[number] for number in range(1, times + 1)]
 
 
-def test_what_members_of_a_group_have_each_read_is_no_conflict():
+def test_values_read_by_several_members_do_not_conflict():
     told = ask(
         [1],
         [2],
@@ -233,10 +233,10 @@ TROUBLES = {
     "busy": (429, {}, "it answered 429"),
     "broken": (500, {}, "it answered 500"),
     "slow": (never, {"timeout_seconds": 0.1}, "no answer within 0.1 s"),
-    "wrong type": ("many", {}, 'it is of the wrong shape: rate: expected float, got "many"'),
+    "wrong type": ("many", {}, 'it has the wrong shape: rate: expected float, got "many"'),
     "no JSON": (said(b"<html>"), {}, "the answer is not JSON"),
-    "not there": (RATES, {"field": "rates.gbp"}, "it is of the wrong shape"),
-    "nothing": (None, {}, "it is of the wrong shape: expected float, got null"),
+    "not there": (RATES, {"field": "rates.gbp"}, "it has the wrong shape"),
+    "nothing": (None, {}, "it has the wrong shape: expected float, got null"),
     "endless": (endless, {"max_bytes": 100_000}, "it answers with more than 100000 bytes"),
     "private": (to("http://10.0.0.7/"), {}, "10.0.0.7:80 has a private address"),
     "metadata": (to("http://169.254.169.254/latest"), {}, "has a private address"),
@@ -265,14 +265,14 @@ def test_a_service_in_trouble_gives_the_default_or_fails_the_turn(trouble, defau
         assert told.row.outcome == "failed"
         assert told.row.reason.startswith("rate could not be read: ")
         assert reason in told.row.reason
-        assert [it.kind for it in told.of(TurnFailed)] == ["source"]
+        assert [event.kind for event in told.of(TurnFailed)] == ["source"]
         assert told.state.variables["rate"] is None
     else:
         assert told.row.outcome == "completed"
         assert told.state.variables["rate"] == 2.0
         taken = fetched.found["rate"]
         assert taken.get("default") or taken.get("found") is False
-        assert reason in fetched.faults.get("rate", reason)
+        assert reason in fetched.errors.get("rate", reason)
 
 
 def test_a_type_that_may_be_null_takes_an_answer_of_nothing():
@@ -357,18 +357,16 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("../up.json", "{}", "name a plain file"),
         (".env", "{}", "name a plain file"),
         ("secrets.json", "{}", "may hold secrets, by its name"),
-        ("broken.json", "{", "is no json"),
-        ("wrong.json", "[1]", "it is of the wrong shape"),
-        ("null.json", "null", "it is of the wrong shape"),
-        ("broken.yaml", "a: [", "is no yaml"),
-        ("self.yaml", "a: &a\n  b: *a\n", "is no yaml"),
-        ("bomb.yaml", BOMB, "is no yaml"),
-        ("number.yaml", "a: .nan\n", "is no yaml"),
+        ("broken.json", "{", "is not valid json"),
+        ("wrong.json", "[1]", "it has the wrong shape"),
+        ("null.json", "null", "it has the wrong shape"),
+        ("broken.yaml", "a: [", "is not valid yaml"),
+        ("self.yaml", "a: &a\n  b: *a\n", "is not valid yaml"),
+        ("bomb.yaml", BOMB, "is not valid yaml"),
+        ("number.yaml", "a: .nan\n", "is not valid yaml"),
     ],
 )
-def test_a_file_that_is_no_good_gives_the_default_or_fails_the_turn(
-    tmp_path, path, content, told, default
-):
+def test_unusable_file_gives_the_default_or_fails_the_turn(tmp_path, path, content, told, default):
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     if content is not None:
@@ -378,7 +376,7 @@ def test_a_file_that_is_no_good_gives_the_default_or_fails_the_turn(
     spec = declared({"read": variable("dict[str, any]", "file", **source)})
     run = play(spec, ScriptedModel(["Done."]), files=workspace)
     (fetched,) = run.of(ContextFetched)
-    assert told in fetched.faults["read"]
+    assert told in fetched.errors["read"]
     assert run.row.outcome == ("failed" if default is None else "completed")
     assert run.state.variables["read"] == default
     run.expect_same_again()

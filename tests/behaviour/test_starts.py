@@ -48,7 +48,7 @@ def play(spec, **start):
         async with host_for(spec, model) as host:
             run = await host.start("W", scope=ADA, **start)
             row = await host.settled(run, scope=ADA)
-            return row, [it async for it in host.events(run, scope=ADA)]
+            return row, [event async for event in host.events(run, scope=ADA)]
 
     row, events = asyncio.run(asyncio.wait_for(scenario(), 20))
     return row, events, model.requests
@@ -69,14 +69,16 @@ def refused(spec, **start):
         {"type": "database_condition", "collection": "Claims", "condition": "amount > 10"},
     ],
 )
-def test_what_starts_a_run_reaches_its_first_agent_and_sets_variables_of_its_names(trigger):
+def test_start_input_reaches_the_first_agent_and_sets_variables(trigger):
     given = {"amount": 12, "why": "taxi"}
     row, events, requests = play(started_by(trigger), input=given)
     assert (row.status, row.outcome) == ("ended", "completed")
-    (begun,) = [it.data for it in events if isinstance(it.data, RunStarted)]
+    (begun,) = [event.data for event in events if isinstance(event.data, RunStarted)]
     assert begun.input == given
     assert begun.values["amount"] == 12
-    assert not [it for it in events if isinstance(it.data, RequestOpened)], "nobody is waited for"
+    assert not [event for event in events if isinstance(event.data, RequestOpened)], (
+        "nobody is waited for"
+    )
     system, first = requests[0].messages
     assert "Judge 12." in system["content"]
     assert first == {
@@ -90,7 +92,7 @@ def test_a_schedule_starts_by_hand_with_nothing():
     row, events, requests = play(spec)
     assert row.outcome == "completed"
     assert events[0].data.input is None
-    assert [it["role"] for it in requests[0].messages] == ["system"]
+    assert [message["role"] for message in requests[0].messages] == ["system"]
     assert "started by schedule" in refused(spec, input={"amount": 1})
 
 
@@ -103,7 +105,7 @@ def test_a_form_must_fit_its_model():
     assert "the fields of its form: amount, why" in refused(form)
     assert "amount" in refused(form, input={"amount": "much", "why": "taxi"})
     assert "why" in refused(form, input={"amount": 3})
-    assert "no JSON" in refused(form, input={"amount": 3, "why": object()})
+    assert "not JSON" in refused(form, input={"amount": 3, "why": object()})
 
 
 def test_a_document_must_fulfil_the_condition_that_starts_the_workflow():

@@ -15,8 +15,9 @@ from weft.app.installation import linking_of, profile_of
 from weft.cli.app import main
 from weft.engine.events import RunStarted, ToolFailed, ToolReturned
 from weft.errors import CheckFailed, LinkError, UsageError
+from weft.inspect.replay import check_replay
 from weft.runtime.variables.values import start_values
-from weft.runtime.workflow import link
+from weft.runtime.workflow import link, package_digest
 from weft.testing.models import ScriptedModel, call
 
 REGION = variable("str", "environment", env_var="SHOP_REGION", default="north")
@@ -69,7 +70,7 @@ def run_in(workspace, settings, **start):
             run = await host.start("Shop", scope=LOCAL, message="hello", **start)
             row = await host.settled(run, scope=LOCAL)
             assert row.outcome == "completed", row.reason
-            events = [it async for it in host.events(run, scope=LOCAL)]
+            events = [event async for event in host.events(run, scope=LOCAL)]
             workflow = await host.workflow(run, scope=LOCAL)
             return events, workflow
 
@@ -78,8 +79,8 @@ def run_in(workspace, settings, **start):
 
 def named_in(events):
     """Return the variables that stood in the prompt."""
-    (manifest,) = (it.data.manifest for it in events if hasattr(it.data, "manifest"))
-    return [name for it in manifest["segments"] for name in it.get("names", ())]
+    (manifest,) = (event.data.manifest for event in events if hasattr(event.data, "manifest"))
+    return [name for segment in manifest["segments"] for name in segment.get("names", ())]
 
 
 def test_production_takes_environment_variables_out_and_says_so(tmp_path, caplog):
@@ -97,6 +98,42 @@ def test_production_takes_environment_variables_out_and_says_so(tmp_path, caplog
     assert (record.levelname, record.getMessage()) == ("INFO", "Shop: suppressed here: region")
 
 
+SHELLS = [{}, {"ENVIRONMENT": "production"}, {"CONTEXT_INCLUDE_SCHEMA": "0"}]
+
+
+@pytest.mark.parametrize("began", SHELLS)
+@pytest.mark.parametrize("there", SHELLS)
+def test_a_run_is_shown_replayed_and_forked_as_it_was_made(tmp_path, began, there):
+    write_package(tmp_path / "workflows/Shop", {"region": REGION, "plan": PLAN, "tier": TIER})
+
+    async def scenario():
+        def opened(settings):
+            given = {"WEFT_MODEL": "sample", **settings}
+            return open_host(tmp_path, journal=tmp_path / "j.db", environment=given)
+
+        async with await opened(began) as host:
+            run = await host.start("Shop", scope=LOCAL, message="hello")
+            await host.settled(run, scope=LOCAL)
+            events = [event async for event in host.events(run, scope=LOCAL)]
+        async with await opened(there) as host:
+            workflow = await host.workflow(run, scope=LOCAL)
+            assert check_replay(workflow, run, events) == []
+            fork = await host.fork(run, turn=1, scope=LOCAL)
+            await host.settled(fork, scope=LOCAL)
+            forked = [event async for event in host.events(fork, scope=LOCAL)]
+            later = await host.start("Shop", scope=LOCAL, message="hello")
+            row = await host.run(later, scope=LOCAL)
+            return events, forked, (await host.workflow(later, scope=LOCAL)).suppressed, row
+
+    events, forked, hidden_there, row = asyncio.run(asyncio.wait_for(scenario(), 30))
+    hidden = {"ENVIRONMENT": ["region"], "CONTEXT_INCLUDE_SCHEMA": ["plan"]}
+    gone = [name for switch in began for name in hidden[switch]]
+    assert named_in(events) == [name for name in ("region", "plan", "tier") if name not in gone]
+    assert named_in(forked) == named_in(events)
+    assert hidden_there == {name for switch in there for name in hidden[switch]}
+    assert package_digest(row.digest) == package_digest(events[0].data.digest)
+
+
 @pytest.mark.parametrize("said", ["production", "Prod"])
 def test_names_of_production(said):
     assert profile_of({"ENVIRONMENT": said}) == "production"
@@ -107,14 +144,14 @@ def test_names_of_what_is_not_production(said):
     assert profile_of({"ENVIRONMENT": said}) == "development"
 
 
-def test_an_environment_that_nobody_knows_is_refused(tmp_path, monkeypatch, capsys):
+def test_unknown_environment_is_refused(tmp_path, monkeypatch, capsys):
     write_package(tmp_path / "workflows/Shop", {"tier": TIER})
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ENVIRONMENT", "live")
     names = "production, prod, development, dev, test, staging"
     for words in (["run", "Shop", "hello", "--model", "sample"], ["check"]):
         assert main(words) == 2
-        assert f"ENVIRONMENT is one of {names}, not 'live'\n" in capsys.readouterr().err
+        assert f"ENVIRONMENT must be one of {names}, not 'live'\n" in capsys.readouterr().err
     assert main(["check", "--profile", "production"]) == 0, "what is said goes first"
 
 
@@ -150,7 +187,7 @@ def test_production_refuses_rules_and_prompts_on_what_it_takes_out(tmp_path, use
     run_in(tmp_path, {"SHOP_REGION": "south"})
     with pytest.raises(CheckFailed) as refused:
         run_in(tmp_path, {"ENVIRONMENT": "production"})
-    assert {it.code for it in refused.value.findings if it.severity == "error"} <= {
+    assert {finding.code for finding in refused.value.findings if finding.severity == "error"} <= {
         "ENV001",
         "ENV002",
     }
@@ -172,7 +209,7 @@ LINKED = {
 
 
 @pytest.mark.parametrize("use", LINKED)
-def test_what_was_never_checked_is_refused_all_the_same(use):
+def test_unchecked_package_is_refused(use):
     spec = declared({"region": REGION}).model_dump(by_alias=True)
     spec = declared({}).model_validate({**spec, **LINKED[use]})
     with closing(PythonToolLoader()) as loader:
@@ -211,7 +248,7 @@ def test_a_secret_exists_in_production_as_well():
     assert told.of(ToolReturned)[0].value[:2] == [True, "(secret)"]
 
 
-def test_what_is_taken_out_is_purged_once_more_before_values_are_used(caplog):
+def test_removed_variables_are_purged_before_use(caplog):
     """Whoever has put it in: a link that did not take it out, or a later change of one."""
     with closing(PythonToolLoader()) as loader:
         workflow = link(declared({"region": REGION, "tier": TIER}), {}, loader)
@@ -231,7 +268,7 @@ def test_context_include_schema_takes_database_variables_out(tmp_path, said, cap
     with caplog.at_level(logging.INFO, "weft.context"):
         events, _ = run_in(tmp_path, {"CONTEXT_INCLUDE_SCHEMA": said})
     assert named_in(events) == ["tier"]
-    assert [it.getMessage() for it in caplog.records] == ["Shop: suppressed here: plan"]
+    assert [record.getMessage() for record in caplog.records] == ["Shop: suppressed here: plan"]
     assert not (tmp_path / ".weft/documents.db").exists(), "the store is not even opened"
 
 
@@ -282,7 +319,7 @@ def test_check_finds_what_run_refuses(
 
 
 def test_context_include_schema_is_yes_or_no(tmp_path):
-    with pytest.raises(UsageError, match="CONTEXT_INCLUDE_SCHEMA is 1 or 0, not 'perhaps'"):
+    with pytest.raises(UsageError, match="CONTEXT_INCLUDE_SCHEMA must be 1 or 0, not 'perhaps'"):
         asyncio.run(open_host(tmp_path, environment={"CONTEXT_INCLUDE_SCHEMA": "perhaps"}))
 
 

@@ -22,7 +22,7 @@ def timed(seconds=60, **rest):
 
 
 def values(played):
-    return [it.value for it in of(played, VariableSet)]
+    return [event.value for event in of(played, VariableSet)]
 
 
 async def settled(host, run):
@@ -31,8 +31,8 @@ async def settled(host, run):
 
 async def fired(host, run):
     """Wait until a timer of a run has fired; a host that has just been opened loads it first."""
-    async for it in host.events(run, scope=ADA, follow=True):
-        if isinstance(it, Event) and isinstance(it.data, TimerFired):
+    async for event in host.events(run, scope=ADA, follow=True):
+        if isinstance(event, Event) and isinstance(event.data, TimerFired):
             return
 
 
@@ -54,23 +54,22 @@ def test_a_timer_fires_when_its_time_has_come_and_the_next_reply_sees_it():
     played = asyncio.run(story())
     assert of(played, TimerSet) == [TimerSet("trigger:size:0", START + 60_000, "trigger")]
     assert of(played, TimerFired) == [TimerFired("trigger:size:0")]
-    assert [it.messages[0]["content"][-4:] for it in model.requests] == ["null", "late"]
+    assert [request.messages[0]["content"][-4:] for request in model.requests] == ["null", "late"]
     assert check_replay(played.workflow, played.run, played.events) == []
 
 
 @pytest.mark.parametrize("away", [10, 600], ids=["due later", "due while nobody was there"])
 def test_a_timer_survives_a_restart(away):
-    clock, journal = ManualClock(), Kept()
+    clock = ManualClock()
+    journal = Kept(clock)
 
     async def story():
-        async with host_for(
-            timed(60), ScriptedModel(["one"]), clock=clock, journal=journal
-        ) as host:
+        async with host_for(timed(60), ScriptedModel(["one"]), clock=clock, store=journal) as host:
             run = await host.start("W", scope=ADA, message="hi")
             await settled(host, run)
         await clock.advance(away)
         assert clock.sleepers == 0, "nobody waits while no host is open"
-        async with host_for(timed(60), ScriptedModel([]), clock=clock, journal=journal) as host:
+        async with host_for(timed(60), ScriptedModel([]), clock=clock, store=journal) as host:
             await host.recover()
             await clock.advance(max(60 - away, 0))
             await asyncio.wait_for(fired(host, run), 10)
@@ -104,16 +103,17 @@ def test_a_clock_that_goes_back_makes_a_timer_late_and_never_early_or_twice():
 
 
 def test_timers_go_with_their_run():
-    clock, journal = ManualClock(), Kept()
+    clock = ManualClock()
+    journal = Kept(clock)
 
     async def story():
         trigger = {"type": "timer_expired", "after_seconds": 60}
         spec = declared(variables={"late": derived("bool", False, trigger)}, handoffs=END)
-        async with host_for(spec, ScriptedModel(["one"]), clock=clock, journal=journal) as host:
+        async with host_for(spec, ScriptedModel(["one"]), clock=clock, store=journal) as host:
             run = await host.start("W", scope=ADA, message="hi")
             await settled(host, run)
             await clock.advance(120)
-            assert await journal.next_due(0) is None
+            assert await journal.next_due() is None
             return await read(host, run)
 
     assert of(asyncio.run(story()), TimerFired) == []

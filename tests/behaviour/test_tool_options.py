@@ -20,7 +20,7 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.inspect.replay import check_replay
-from weft.runtime.runs.live_stream import ToolProgress
+from weft.ports.live import ToolProgress
 from weft.runtime.signals import Answer
 from weft.testing.hosts import host_for
 from weft.testing.models import ScriptedModel, call
@@ -118,9 +118,7 @@ CANARY = "canary-7f3a9c"
 @pytest.mark.parametrize(
     ("how", "fails"), [("raise", True), ("refuse", False), ("retry", False), ("well", False)]
 )
-def test_on_error_says_whether_the_agent_is_told_or_its_turn_fails(
-    declared_tool, on_error, how, fails
-):
+def test_on_error_reports_to_the_agent_or_fails_the_turn(declared_tool, on_error, how, fails):
     model = ScriptedModel([call("work", how=how), "sorry"])
     spec = declared(tools=[{**declared_tool, "on_error": on_error}])
     played = play(spec, model, code=CODE)
@@ -150,7 +148,7 @@ def followed(spec, model, **ports):
     heard = []
 
     async def listen(host, run):
-        heard.extend([it async for it in host.events(run, scope=ADA, follow=True)])
+        heard.extend([event async for event in host.events(run, scope=ADA, follow=True)])
 
     played = asyncio.run(in_turns(spec, [listen], [model], code=CODE, **ports))
     return heard, played
@@ -167,13 +165,15 @@ class Slow(ScriptedModel):
 def test_progress_is_streamed_and_its_last_value_kept_with_the_result():
     model = Slow([call("read"), "done"])
     heard, played = followed(declared(tools=[tool("read")]), model)
-    told = [(it.tool, it.share, it.text) for it in heard if isinstance(it, ToolProgress)]
+    told = [(call.tool, call.share, call.text) for call in heard if isinstance(call, ToolProgress)]
     last = (1.0, f"done, {CANARY}")
     assert told == [("read", 0.25, "opening"), ("read", 0.5, ""), ("read", *last)]
     assert of(played, ToolReturned)[0].progress == last
-    at = {type(it): number for number, it in enumerate(heard)}
+    at = {type(item): number for number, item in enumerate(heard)}
     called = next(
-        n for n, it in enumerate(heard) if isinstance(it, Event) and type(it.data) is ToolCalled
+        n
+        for n, event in enumerate(heard)
+        if isinstance(event, Event) and type(event.data) is ToolCalled
     )
     assert called < at[ToolProgress]
 
@@ -189,7 +189,7 @@ def test_a_secret_is_neither_streamed_nor_kept_nor_shown():
     model = Slow([call("read"), call("board"), "done"])
     spec = declared(tools=[tool("read"), BOARD], **SECRET)
     heard, played = followed(spec, model, environment={"KEY": CANARY})
-    assert [it for it in heard if isinstance(it, ToolProgress)]
+    assert [item for item in heard if isinstance(item, ToolProgress)]
     assert of(played, SurfaceShown)[0].payload == {"step": 0, "key": "(secret)"}
     assert CANARY not in str(heard)
     assert CANARY not in str(played.events)
@@ -210,20 +210,24 @@ async def answer(host, run):
 
 
 @pytest.mark.parametrize("anew", [False, True], ids=["in place", "called again after a restart"])
-def test_a_surface_waits_for_nobody_and_is_shown_once(anew):
+def test_surface_does_not_wait_and_is_shown_once(anew):
     scenes = [rest, answer] if anew else [answer]
     model = ScriptedModel([call("pick"), "done"])
     played = asyncio.run(in_turns(picking(), scenes, [model] * len(scenes), code=CODE))
     shown = of(played, SurfaceShown)
-    assert [(it.number, it.tool, it.component, it.mode, it.payload) for it in shown] == [
+    assert [
+        (call.number, call.tool, call.component, call.mode, call.payload) for call in shown
+    ] == [
         (0, "board", "StoryBoard", "artifact", {"step": 1}),
         (1, "board", "StoryBoard", "artifact", {"step": 2}),
     ]
     assert len(of(played, RequestOpened)) == 2, "the first message, and what the tool asked"
     audience = Audience(picking())
-    told = [user_event_data(it, played.run, played.workflow, audience) for it in played.events]
-    seen = [it["data"] for it in told if it and it["kind"] == "SurfaceShown"]
-    assert [it["payload"]["step"] for it in seen] == [1, 2]
+    told = [
+        user_event_data(event, played.run, played.workflow, audience) for event in played.events
+    ]
+    seen = [event["data"] for event in told if event and event["kind"] == "SurfaceShown"]
+    assert [artifact["payload"]["step"] for artifact in seen] == [1, 2]
     assert check_replay(played.workflow, played.run, played.events) == []
 
 
@@ -232,10 +236,13 @@ def test_a_surface_waits_for_nobody_and_is_shown_once(anew):
     [
         ("nothing", "the package has no UI tool nothing that could be shown"),
         ("work", "the package has no UI tool work that could be shown"),
-        ("board", "what board shows does not fit its payload_schema: step: 'none' is not of type"),
+        (
+            "board",
+            "the payload of board does not match its payload_schema: step: 'none' is not of type",
+        ),
     ],
 )
-def test_what_cannot_be_shown_is_a_fault_of_the_tool(what, told):
+def test_invalid_surface_fails_the_tool(what, told):
     spec = declared(tools=[tool("wrong"), tool("work"), BOARD])
     played = play(spec, ScriptedModel([call("wrong", what=what), "done"]), code=CODE)
     assert told in of(played, ToolFailed)[0].error
@@ -246,30 +253,25 @@ def test_what_cannot_be_shown_is_a_fault_of_the_tool(what, told):
 
 
 @pytest.mark.parametrize("anew", [False, True], ids=["in place", "called again after a restart"])
-def test_after_its_answer_a_tool_sees_what_that_set_and_setting_it_again_is_no_event(anew):
+def test_tool_sees_the_values_that_its_answer_set(anew):
     scenes = [rest, answer] if anew else [answer]
     model = ScriptedModel([call("pick"), "done"])
     played = asyncio.run(in_turns(picking(), scenes, [model] * len(scenes), code=CODE))
     assert of(played, ToolReturned)[0].value == {"seen": "green", "choice": "green"}
     (only,) = of(played, VariableSet)
     assert (only.name, only.value, only.writer) == ("choice", "green", "trigger")
-    kinds = [type(it.data) for it in played.events]
+    kinds = [type(event.data) for event in played.events]
     assert kinds.index(VariableSet) == kinds.index(RequestAnswered, 3) + 1
 
 
-def test_a_question_is_found_by_whoever_opens_the_journal_next():
+async def test_open_question_is_found_after_a_restart():
     journal = Kept()
-
-    async def story():
-        model = ScriptedModel([call("pick"), "done"])
-        async with host_for(picking(), model, code=CODE, journal=journal) as host:
-            run = await host.start("W", scope=ADA, message="hi")
-            await rest(host, run)
-            (before,) = await host.requests(scope=ADA)
-        async with host_for(picking(), model, code=CODE, journal=journal) as host:
-            (again,) = await host.requests(scope=ADA)
-            return before, again
-
-    before, again = asyncio.run(story())
+    model = ScriptedModel([call("pick"), "done"])
+    async with host_for(picking(), model, code=CODE, store=journal) as host:
+        run = await host.start("W", scope=ADA, message="hi")
+        await rest(host, run)
+        (before,) = await host.requests(scope=ADA)
+    async with host_for(picking(), model, code=CODE, store=journal) as host:
+        (again,) = await host.requests(scope=ADA)
     assert before == again
     assert (again.component, again.mode, again.payload) == ("Pick", "inline", {"what": "tea"})

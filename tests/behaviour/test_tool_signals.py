@@ -132,7 +132,7 @@ def test_the_time_a_person_takes_does_not_count(tmp_path):
     bench.loader.close()
 
 
-def test_a_question_that_outlives_its_call_disturbs_nobody(bench):
+async def test_question_that_outlives_its_call_is_harmless(bench):
     text = """
         import asyncio
         from weft.runtime.tools.tool_api import use_ui_tool
@@ -145,12 +145,8 @@ def test_a_question_that_outlives_its_call_disturbs_nobody(bench):
             return await left[0]
     """
     tools = bench.load(text, "f", "answer")
-
-    async def main() -> object:
-        assert await tools.call(tool_call("f", ask=Person("late", seconds=0.1))) == "done"
-        return await tools.call(tool_call("answer"))
-
-    assert asyncio.run(main()) == "late"
+    assert await tools.call(tool_call("f", ask=Person("late", seconds=0.1))) == "done"
+    assert (await tools.call(tool_call("answer"))) == "late"
 
 
 def test_a_question_that_fails_fails_the_tool(bench):
@@ -176,7 +172,7 @@ def test_a_question_that_fails_fails_the_tool(bench):
 @pytest.mark.parametrize(
     ("question", "told"),
     [
-        ("use_ui_tool('a', object())", "a value of type object that is no JSON"),
+        ("use_ui_tool('a', object())", "a value of type object that is not JSON"),
         ("use_ui_tool('a', timeout=0)", "the timeout of a question is a number of seconds above 0"),
         ("use_ui_tool('a', colour=1)", "unexpected keyword argument 'colour'"),
         ("asyncio.to_thread(asyncio.run, use_ui_tool('a'))", "in an event loop of the tool's own"),
@@ -193,13 +189,13 @@ async def f():
         play(bench.load(text, "f"), "f", ask=Person("never"))
 
 
-def test_outside_of_a_call_nobody_is_asked():
+def test_asking_outside_of_a_call_is_refused():
     with pytest.raises(UsageError, match="outside of a tool call") as caught:
         asyncio.run(use_ui_tool("approve", {}))
     assert "async tool" in caught.value.hint
 
 
-def test_what_outlives_its_call_asks_nobody(bench):
+async def test_code_that_outlives_its_call_cannot_ask(bench):
     text = """
         import asyncio
         from weft.runtime.tools.tool_api import use_ui_tool
@@ -216,20 +212,16 @@ def test_what_outlives_its_call_asks_nobody(bench):
             return str(late[-1])
     """
     tools = bench.load(text, "f", "told")
-
-    async def main() -> None:
-        person = Person("never")
-        await tools.call(tool_call("f", ask=person))
-        told = None
-        while told != "UsageError":
-            await asyncio.sleep(0.02)
-            told = await tools.call(tool_call("told"))
-        assert person.asked == []
-
-    asyncio.run(asyncio.wait_for(main(), 20))
+    person = Person("never")
+    await tools.call(tool_call("f", ask=person))
+    told = None
+    while told != "UsageError":
+        await asyncio.sleep(0.02)
+        told = await tools.call(tool_call("told"))
+    assert person.asked == []
 
 
-def test_calls_side_by_side_ask_their_own_people(bench):
+async def test_calls_side_by_side_ask_their_own_people(bench):
     text = """
         import asyncio
         from weft.runtime.tools.tool_api import use_ui_tool
@@ -238,12 +230,9 @@ def test_calls_side_by_side_ask_their_own_people(bench):
             return await use_ui_tool("approve", n)
     """
     tools = bench.load(text, "f")
-
-    async def main() -> list[object]:
-        calls = [tool_call("f", {"n": n}, ask=Person(f"answer {n}")) for n in range(4)]
-        return await asyncio.gather(*(tools.call(it) for it in calls))
-
-    assert asyncio.run(main()) == [f"answer {n}" for n in range(4)]
+    calls = [tool_call("f", {"n": n}, ask=Person(f"answer {n}")) for n in range(4)]
+    outcome = await asyncio.gather(*(tools.call(call) for call in calls))
+    assert outcome == [f"answer {n}" for n in range(4)]
 
 
 def test_cancelling_while_a_person_is_asked_is_a_cancellation(bench):

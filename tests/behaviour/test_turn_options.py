@@ -62,7 +62,8 @@ def declared(*agents, orchestrator=(), **rest):
         {
             "orchestrator": {"workflow_name": "W", "initial_agent": "A", **dict(orchestrator)},
             "agents": [
-                it if isinstance(it, dict) else {"agent_name": it} for it in agents or ("A",)
+                agent if isinstance(agent, dict) else {"agent_name": agent}
+                for agent in agents or ("A",)
             ],
             **rest,
         }
@@ -71,12 +72,12 @@ def declared(*agents, orchestrator=(), **rest):
 
 def asked(played):
     """What a tool has asked a person, if one has."""
-    found = [it.data for it in played.events if isinstance(it.data, RequestOpened)]
-    return next((it for it in found if it.kind == "ui"), None)
+    found = [event.data for event in played.events if isinstance(event.data, RequestOpened)]
+    return next((request for request in found if request.kind == "ui"), None)
 
 
 def texts(request):
-    return [it["content"] for it in request.messages]
+    return [message["content"] for message in request.messages]
 
 
 def test_initial_message_is_for_agents_and_initial_message_to_user_for_people():
@@ -84,7 +85,7 @@ def test_initial_message_is_for_agents_and_initial_message_to_user_for_people():
     model = ScriptedModel(["Hello."])
     played = play(declared(orchestrator=opening), model)
     assert texts(model.requests[0]) == ["Be brief.", "hello"]
-    shown = [it.data.text for it in played.events if isinstance(it.data, MessageShown)]
+    shown = [event.data.text for event in played.events if isinstance(event.data, MessageShown)]
     assert shown == ["Welcome!"]
 
 
@@ -117,10 +118,13 @@ def test_the_model_of_an_agent_wins_over_that_of_the_workflow():
         ),
         model,
     )
-    assert [(it.agent, it.model) for it in model.requests] == [("A", "own"), ("B", "common")]
+    assert [(request.agent, request.model) for request in model.requests] == [
+        ("A", "own"),
+        ("B", "common"),
+    ]
 
 
-def test_prompt_sections_are_sent_with_heading_and_content_and_told_by_id():
+def test_prompt_sections_are_sent_with_headings_and_named_by_id():
     sections = [
         {"id": "role", "heading": "[ROLE]", "content": "You help."},
         {"id": "tone", "content": "Be kind."},
@@ -129,7 +133,7 @@ def test_prompt_sections_are_sent_with_heading_and_content_and_told_by_id():
     played = play(declared({"agent_name": "A", "prompt_sections": sections}), model)
     assert texts(model.requests[0]) == ["[ROLE]\nYou help.\n\nBe kind.", "hello"]
     manifest = played.at(ContextAssembled).data.manifest
-    assert [it["origin"] for it in manifest["segments"]] == ["role", "tone", "standard"]
+    assert [segment["origin"] for segment in manifest["segments"]] == ["role", "tone", "standard"]
 
 
 @pytest.mark.parametrize("tool", [NOTE, PICK], ids=["Agent_Tool", "UI_Tool"])
@@ -203,11 +207,11 @@ def test_auto_tool_mode_calls_the_auto_invoke_tool_with_the_fields_of_the_output
     model = ScriptedModel([{"size": "big"}, {"size": 3}])
     tools = [{**NOTE, "auto_invoke": True}]
     played = play(declared(agent, tools=tools, handoffs=END, **OUTPUT), model, code=CODE)
-    called = [it.data for it in played.events if isinstance(it.data, ToolCalled)]
-    assert [(it.tool, it.arguments, it.auto) for it in called] == (
+    called = [event.data for event in played.events if isinstance(event.data, ToolCalled)]
+    assert [(call.tool, call.arguments, call.auto) for call in called] == (
         [("note", {"size": 3}, True)] if auto_tool_mode else []
     )
-    assert all(it.tools == () for it in model.requests), "the model cannot call it itself"
+    assert all(request.tools == () for request in model.requests), "the model cannot call it itself"
     assert played.events[-1].data.outcome == "completed"
 
 
@@ -237,13 +241,13 @@ def test_a_call_whose_arguments_do_not_fit_is_not_made_and_fires_nothing(wrong):
     spec = declared(tools=[NOTE], handoffs=END, variables=variables)
     model = ScriptedModel([call("note", **wrong), call("note", size=3), "Done."], strict=False)
     played = play(spec, model, code=CODE)
-    kinds = [type(it.data) for it in played.events]
-    failed, set_, made = (kinds.index(it) for it in (ToolFailed, VariableSet, ToolCalled))
+    kinds = [type(event.data) for event in played.events]
+    failed, set_, made = (kinds.index(item) for item in (ToolFailed, VariableSet, ToolCalled))
     assert failed < made < set_, "only the call that was made has set the variable"
-    assert [kinds.count(it) for it in (ToolFailed, ToolCalled, VariableSet)] == [1, 1, 1]
+    assert [kinds.count(item) for item in (ToolFailed, ToolCalled, VariableSet)] == [1, 1, 1]
     fault = played.at(ToolFailed).data
     assert fault.kind == "retry"
-    assert fault.error.startswith("The arguments of note do not fit. ")
+    assert fault.error.startswith("The arguments of note are invalid. ")
     assert texts(model.requests[1])[-1] == f"error: {fault.error}"
     assert check_replay(played.workflow, played.run, played.events) == []
 
@@ -269,10 +273,10 @@ def test_an_automatic_tool_sends_a_reply_back_and_works_with_the_next_one():
     spec = declared(agent, tools=tools, handoffs=END, variables=variables, **OUTPUT)
     played = play(spec, model, code=CODE)
     assert played.at(ToolFailed).data.kind == "retry"
-    assert played.at(OutputRefused).data.fault == "9 is too big"
+    assert played.at(OutputRefused).data.error == "9 is too big"
     assert "9 is too big" in texts(model.requests[1])[-1]
     assert played.at(ToolReturned).data.value == "size 3"
-    set_ = [it.data.value for it in played.events if isinstance(it.data, VariableSet)]
+    set_ = [event.data.value for event in played.events if isinstance(event.data, VariableSet)]
     assert set_ == [3], "what a reply sets that is sent back does not count"
     assert played.events[-1].data.outcome == "completed"
     assert check_replay(played.workflow, played.run, played.events) == []
@@ -287,13 +291,19 @@ def test_a_correction_is_for_the_model_and_never_the_users():
     model = ScriptedModel(["GARBAGE", {"size": 3}])
     spec = declared(handoffs=[{"source_agent": "A", "target_agent": "user"}], **OUTPUT)
     played = play(spec, model, after=look)
-    roles = [it.role for it in states[0].messages]
+    roles = [message.role for message in states[0].messages]
     assert roles == ["user", "agent", "correction", "agent"]
     sent = model.requests[1].messages
-    assert [it["role"] for it in sent if it["role"] != "system"] == ["user", "assistant", "user"]
+    assert [message["role"] for message in sent if message["role"] != "system"] == [
+        "user",
+        "assistant",
+        "user",
+    ]
     assert "is not JSON" in sent[-1]["content"]
     audience = Audience(spec)
-    shown = [user_event_data(it, played.run, played.workflow, audience) for it in played.events]
+    shown = [
+        user_event_data(event, played.run, played.workflow, audience) for event in played.events
+    ]
     assert "size: 3" in str(shown)
     assert "GARBAGE" not in str(shown)
     assert "JSON" not in str(shown)
@@ -321,7 +331,7 @@ def test_a_binding_gives_its_agent_a_model_to_fit_and_null_leaves_the_text_free(
 def test_a_reply_that_does_not_fit_is_tried_again_with_what_does_not_fit():
     model = ScriptedModel(["much", {"size": "big"}, {"size": 2}])
     played = play(declared("A", handoffs=END, **OUTPUT), model)
-    told = [texts(it)[-1] for it in model.requests[1:]]
+    told = [texts(request)[-1] for request in model.requests[1:]]
     assert "the reply is not JSON" in told[0]
     assert 'expected int, got "big"' in told[1]
     assert played.events[-1].data.outcome == "completed"
@@ -333,7 +343,7 @@ def test_payload_schema_refuses_what_a_tool_shows():
     model = ScriptedModel([call("pick", size=12), "Done."])
     played = play(declared("A", tools=[tool], handoffs=END), model, code=CODE)
     error = played.at(ToolFailed).data.error
-    assert "what pick shows does not fit its payload_schema: size: 12 is greater" in error
+    assert "the payload of pick does not match its payload_schema: size: 12 is greater" in error
     assert asked(played) is None
     assert error in texts(model.requests[1])[-1]
 
@@ -358,7 +368,7 @@ def test_response_schema_refuses_an_answer_and_the_question_stays_open():
     assert played.at(ToolReturned).data.value == {"size": 5}
 
 
-def test_a_model_is_told_what_the_fields_of_its_output_mean():
+def test_model_receives_the_descriptions_of_output_fields():
     models = [
         {
             "name": "Verdict",

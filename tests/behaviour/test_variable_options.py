@@ -6,7 +6,7 @@ import pytest
 from pydantic_core import to_json
 
 from support.run_play import ADA, Seconds, play, read
-from weft.adapters.memory import MemoryJournal
+from weft.adapters.memory import MemoryStore
 from weft.app.installation import linking_of
 from weft.engine.events import RequestOpened, ToolFailed, ToolReturned, VariableSet
 from weft.errors import UsageError
@@ -63,7 +63,7 @@ def declared(variables, *agents, **rest):
     return WorkflowSpec.model_validate(
         {
             "orchestrator": {"workflow_name": "W", "initial_agent": names[0]},
-            "agents": [{"agent_name": it} for it in names],
+            "agents": [{"agent_name": name} for name in names],
             "variables": variables,
             "tools": [
                 {"tool_type": "Agent_Tool", "function": "get", **common},
@@ -79,7 +79,7 @@ def declared(variables, *agents, **rest):
 
 def prompts(model):
     """Return what each call was told before the conversation."""
-    return [(it.agent, it.messages[0]["content"]) for it in model.requests]
+    return [(request.agent, request.messages[0]["content"]) for request in model.requests]
 
 
 def start_of(played):
@@ -132,15 +132,15 @@ def test_the_environment_gives_its_default_or_the_run_does_not_begin():
     assert start_of(played) == {"v": 3}
     for settings, told in (
         ({}, "v needs the environment variable DESK_V"),
-        ({"DESK_V": "many"}, "the environment variable DESK_V does not fit v"),
+        ({"DESK_V": "many"}, "the environment variable DESK_V is invalid for v"),
     ):
         needed = {"v": environment("int", "DESK_V", required=True)}
         with pytest.raises(UsageError, match=told):
             play(declared(needed), ScriptedModel([]), code=CODE, environment=settings)
 
 
-def host_of(spec, model, journal=None, **options):
-    return host_for(spec, model, code=CODE, journal=journal, clock=Seconds(), **options)
+def host_of(spec, model, store=None, **options):
+    return host_for(spec, model, code=CODE, store=store, clock=Seconds(), **options)
 
 
 def in_production(spec, model, environment):
@@ -166,7 +166,9 @@ def test_production_hides_the_environment_from_prompts_tools_and_events():
     assert played.at(ToolReturned).data.value == {"found": None}
     assert prompts(model) == [("A", "hello")] * 2, "not even as null"
     assert b"south" not in to_json(played.events)
-    assert "region" not in {it.name for it in inspect_run(*vars(played).values()).variables}
+    assert "region" not in {
+        variable.name for variable in inspect_run(*vars(played).values()).variables
+    }
 
 
 @pytest.mark.parametrize("production", [False, True])
@@ -184,7 +186,7 @@ def test_a_secret_reaches_the_tool_but_neither_events_nor_models(production):
     assert played.at(VariableSet).data.value == "it is (secret)!"
     assert played.at(ToolReturned, 1).data.value == 10, "the tool had the secret itself"
     assert b"s3cret" not in to_json(played.events)
-    assert not any("s3cret" in str(it) for it in model.requests)
+    assert not any("s3cret" in str(request) for request in model.requests)
     with pytest.raises(UsageError, match="key is secret and cannot be given"):
         play(spec, ScriptedModel([]), code=CODE, values={"key": "x"}, environment=settings)
 
@@ -213,7 +215,7 @@ def test_run_without_a_secret_that_a_tool_reads_is_refused(read, type_, refused)
     assert "set RATING_TOKEN" in caught.value.hint
 
 
-def test_readers_see_a_variable_and_nobody_else_does():
+def test_only_readers_see_a_variable():
     variables = {"pay": derived("int", 7, readers=["B"])}
     to_b = [{"source_agent": "A", "target_agent": "B"}]
     model = ScriptedModel({"A": [call("get", name="pay"), "on"], "B": ["Done."]})
@@ -270,13 +272,13 @@ def test_exposed_variables_stand_in_the_prompt_of_their_agent_before_each_reply(
         {"type": "handoff", "source_agent": "A", "target_agent": "terminate"},
         {"type": "agent_turn_count", "agent": "A", "count": 1},
     ],
-    ids=lambda it: it["type"],
+    ids=lambda entry: entry["type"],
 )
 def test_a_trigger_of_any_type_sets_the_value_it_names(trigger):
     variables = {"v": derived("str", "before", {**trigger, "value": "after"})}
     model = ScriptedModel([call("get", name="v"), "Done."])
     played = play(declared(variables), model, code=CODE)
-    assert [it.data for it in played.events if isinstance(it.data, VariableSet)] == [
+    assert [event.data for event in played.events if isinstance(event.data, VariableSet)] == [
         VariableSet("v", "after", "trigger")
     ]
 
@@ -292,7 +294,7 @@ def test_nothing_is_set_where_the_event_has_nothing():
     taken = {"type": "tool_response", "tool": "get", "response_key": "missing"}
     variables = {"v": derived("optional[str]", "held", taken)}
     played = play(declared(variables), ScriptedModel([call("get", name="v"), "Done."]), code=CODE)
-    assert not [it for it in played.events if isinstance(it.data, VariableSet)]
+    assert not [event for event in played.events if isinstance(event.data, VariableSet)]
 
 
 def test_an_answer_sets_what_a_rule_before_the_next_turn_sees():
@@ -315,12 +317,12 @@ def test_an_answer_sets_what_a_rule_before_the_next_turn_sees():
 
     spec = declared({"kind": derived("str", "small", trigger)}, "A", "B", "C", handoffs=rules)
     played = play(spec, model, code=CODE, after=answer)
-    assert [it.agent for it in model.requests] == ["A", "A", "C"]
+    assert [request.agent for request in model.requests] == ["A", "A", "C"]
     assert played.events[-1].data.outcome == "completed"
 
 
-def test_a_run_keeps_its_thread_and_the_package_it_began_with_in_another_host():
-    journal = MemoryJournal()
+async def test_a_run_keeps_its_thread_and_the_package_it_began_with_in_another_host():
+    journal = MemoryStore()
     journal.close = lambda: asyncio.sleep(0)  # It is used by the next host.
     to_user = [{"source_agent": "A", "target_agent": "user"}]
 
@@ -329,21 +331,19 @@ def test_a_run_keeps_its_thread_and_the_package_it_began_with_in_another_host():
         agents = [{"agent_name": "A", "prompt_sections": sections}]
         return host_of(declared({}, agents=agents, handoffs=to_user), model, journal)
 
-    async def scenario():
-        async with host_with("Old.", FunctionModel(lambda _: "First.")) as host:
-            run = await host.start("W", scope=ADA, message="hello")
-            await host.settled(run, scope=ADA)
-        model = FunctionModel(lambda _: "Second.")
-        async with host_with("New.", model) as host:
-            await host.deliver(run, UserMessage("and?"), scope=ADA)
-            await host.settled(run, scope=ADA)
-            other = await host.start("W", scope=ADA, message="hello", run="other")
-            await host.settled(other, scope=ADA)
-        return [
-            [(it["role"], it["content"]) for it in request.messages] for request in model.requests
-        ]
-
-    going_on, new = asyncio.run(asyncio.wait_for(scenario(), 30))
+    async with host_with("Old.", FunctionModel(lambda _: "First.")) as host:
+        run = await host.start("W", scope=ADA, message="hello")
+        await host.settled(run, scope=ADA)
+    model = FunctionModel(lambda _: "Second.")
+    async with host_with("New.", model) as host:
+        await host.deliver(run, UserMessage("and?"), scope=ADA)
+        await host.settled(run, scope=ADA)
+        other = await host.start("W", scope=ADA, message="hello", run="other")
+        await host.settled(other, scope=ADA)
+    (going_on, new) = [
+        [(message["role"], message["content"]) for message in request.messages]
+        for request in model.requests
+    ]
     assert going_on == [
         ("system", "Old."),
         ("user", "hello"),

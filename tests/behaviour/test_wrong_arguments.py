@@ -33,7 +33,7 @@ def play(scenario):
 
 
 async def listed(events):
-    return [it async for it in events]
+    return [event async for event in events]
 
 
 CALLS = {
@@ -46,15 +46,17 @@ CALLS = {
         lambda host, _: host.start("W", scope=ADA, values=["a"]),
         lambda host, run: host.fork(run, scope=ADA, turn=1, values=["a"]),
     ],
-    "turn is a number from 0 on, not '1'": [
+    "turn must be a number from 0 on, not '1'": [
         lambda host, run: host.fork(run, scope=ADA, turn="1"),
     ],
-    "at is a number from 0 on, not '1'": [lambda host, run: host.state(run, scope=ADA, at="1")],
-    "at is a number from 0 on, not -1": [lambda host, run: host.state(run, scope=ADA, at=-1)],
-    "after is a number from 0 on, not True": [
+    "at must be a number from 0 on, not '1'": [
+        lambda host, run: host.state(run, scope=ADA, at="1"),
+    ],
+    "at must be a number from 0 on, not -1": [lambda host, run: host.state(run, scope=ADA, at=-1)],
+    "after must be a number from 0 on, not True": [
         lambda host, run: listed(host.events(run, scope=ADA, after=True)),
     ],
-    "limit is a number from 0 on, not 2.5": [lambda host, _: host.runs(scope=ADA, limit=2.5)],
+    "limit must be a number from 0 on, not 2.5": [lambda host, _: host.runs(scope=ADA, limit=2.5)],
     "the tenant of the scope is empty": [
         lambda host, _: host.start("W", scope=Scope("", ""), message="hi"),
     ],
@@ -79,7 +81,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize(("said", "calls"), CALLS.items(), ids=CALLS)
-def test_what_is_of_the_wrong_kind_is_refused(said, calls):
+def test_wrong_kind_is_refused(said, calls):
     async def scenario(host, run):
         for call in calls:
             with pytest.raises(UsageError) as caught:
@@ -92,20 +94,33 @@ def test_what_is_of_the_wrong_kind_is_refused(said, calls):
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        ((1, None), "the tenant of a scope is a text, not 1"),
-        ((None,), "the tenant of a scope is a text, not None"),
+        ((1, "ada"), "the tenant of a scope is a text, not 1"),
+        ((None, "ada"), "the tenant of a scope is a text, not None"),
+        (("app", None), "the user of a scope is a text, not None"),
         (("app", 7), "the user of a scope is a text, not 7"),
     ],
 )
-def test_a_scope_names_a_tenant_and_perhaps_a_user(names, said):
+def test_scope_names_a_tenant_and_a_user(names, said):
     with pytest.raises(UsageError) as caught:
         Scope(*names)
     assert str(caught.value) == said
     assert "weft.Scope(" in caught.value.hint
 
 
-def test_what_is_left_out_is_no_fault():
+def test_scope_of_all_users_is_made_by_operator_only():
+    with pytest.raises(TypeError):
+        Scope("app")
+    with pytest.raises(UsageError, match="the tenant of a scope is a text, not None"):
+        Scope.operator(None)
+    operator = Scope.operator("app")
+    assert (operator.app, operator.user, operator.addresses) == ("app", None, ())
+    assert operator == Scope.operator("app") != Scope("app", "")
+    assert operator.covers("app", "ada")
+    assert not operator.covers("other", "ada")
+
+
+def test_omitted_parts_are_not_an_error():
     async def scenario(host, run):
-        return await host.state(run, scope=Scope("app"), at=None)
+        return await host.state(run, scope=Scope.operator("app"), at=None)
 
     assert play(scenario).workflow == "W"

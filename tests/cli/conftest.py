@@ -1,16 +1,19 @@
 """A command line to talk to, and small workspaces to talk about."""
 
+import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+from support.desk_play import make_desk
 from weft.cli.app import main
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +34,7 @@ class Outcome:
 
 
 Weft = Callable[..., Outcome]
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -65,6 +69,51 @@ def shell() -> Weft:
         )
 
     return run
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Give lines to stdin, which is not a terminal; at first it has none."""
+
+    def give(*lines: str) -> None:
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+
+    give()
+    return give
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace with the packages of `make_desk`, no model named, and the current folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WEFT_MODEL", raising=False)
+    make_desk(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="session")
+def _kept() -> dict[str, tuple[Path, Any]]:
+    """Workspaces that commands have filled, each with what the fixture returned."""
+    return {}
+
+
+@pytest.fixture
+def prepared(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, _kept: dict[str, tuple[Path, Any]]
+) -> Callable[[str, Callable[[], T]], T]:
+    """Fill the workspace by commands once; later tests get a copy of it and of the result."""
+
+    def prepare(name: str, fill: Callable[[], T]) -> T:
+        if name not in _kept:
+            result = fill()
+            folder = tmp_path_factory.mktemp(name)
+            shutil.copytree(tmp_path, folder, dirs_exist_ok=True)
+            _kept[name] = folder, result
+        folder, result = _kept[name]
+        shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+        return result
+
+    return prepare
 
 
 ORCHESTRATOR = {"workflow_name": "Support", "initial_agent": "Helper", "max_turns": 10}

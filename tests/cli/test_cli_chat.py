@@ -1,6 +1,5 @@
 """weft chat: with a person at a terminal, and with lines that come in through a pipe."""
 
-import io
 import json
 import os
 import subprocess
@@ -8,25 +7,8 @@ import sys
 
 import pytest
 
-from support.desk_play import make_desk
+from support.cases import scenario_tests
 from support.terminal_play import Terminal
-
-
-@pytest.fixture
-def desk(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WEFT_MODEL", raising=False)
-    make_desk(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def typed(monkeypatch):
-    def type_(*lines: str) -> None:
-        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
-
-    type_()
-    return type_
 
 
 def test_every_line_is_a_message(weft, desk, typed):
@@ -37,28 +19,13 @@ def test_every_line_is_a_message(weft, desk, typed):
     assert result.err.count("you: hi\n") == 1
 
 
-def test_it_ends_with_the_lines(weft, desk, typed):
-    typed("hi", "Hello there")
-    result = weft("chat", "HelloWorld", "--model", "you")
-    assert result.code == 4
-    assert "  continue: weft chat --run " in result.err
-
-
-def test_a_line_that_is_no_text_is_not_taken(weft, desk, typed):
-    typed("caf\udce9", "hi", "BYE")
-    result = weft("chat", "Desk", "--model", "you")
-    assert result.code == 0
-    assert "rejected: the message is not valid Unicode text\n" in result.err
-    assert "you: hi\n" in result.err
-
-
 def told(result):
     """Return what a program reads: the events, and what comes beside and after them."""
     lines = [json.loads(line) for line in result.out.splitlines()]
-    assert {it["schema_version"] for it in lines} == {1}
-    events = [it["event"] for it in lines if "event" in it]
-    assert [it["seq"] for it in events] == list(range(1, len(events) + 1))
-    return events, [it for it in lines if "event" not in it]
+    assert {line["schema_version"] for line in lines} == {1}
+    events = [line["event"] for line in lines if "event" in line]
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    return events, [line for line in lines if "event" not in line]
 
 
 def test_a_program_reads_events_and_the_run_at_last(weft, desk, typed):
@@ -66,20 +33,20 @@ def test_a_program_reads_events_and_the_run_at_last(weft, desk, typed):
     result = weft("chat", "Desk", "--model", "you", "--json")
     events, (last,) = told(result)
     assert result.code == 0
-    answers = [it["data"]["value"] for it in events if it["kind"] == "RequestAnswered"]
+    answers = [event["data"]["value"] for event in events if event["kind"] == "RequestAnswered"]
     assert answers == ["hi", {"approved": True, "note": "fine"}]
     assert events[-1]["kind"] == "RunEnded"
     assert (last["run"]["outcome"], last["run"]["requests"]) == ("completed", [])
 
 
-def test_a_program_that_says_no_more_is_told_what_the_run_waits_for(weft, desk, typed):
+def test_end_of_input_reports_what_the_run_waits_for(weft, desk, typed):
     typed("hi", "Hello there")
     result = weft("chat", "HelloWorld", "--model", "you", "--json")
     events, (last,) = told(result)
     assert result.code == 4
     assert events[-1]["kind"] == "RequestOpened"
     assert last["run"]["status"] == "waiting"
-    assert [it["id"] for it in last["run"]["requests"]] == [events[-1]["data"]["id"]]
+    assert [request["id"] for request in last["run"]["requests"]] == [events[-1]["data"]["id"]]
     typed()
     again = weft("chat", "--run", "last", "--json")
     assert (again.code, told(again)) == (4, told(result))
@@ -92,57 +59,6 @@ def test_a_program_may_inspect_and_stop(weft, desk, typed):
     assert result.code == 0
     assert inspected["inspection"]["run"] == last["run"]["run"]
     assert (events[-1]["kind"], last["run"]["outcome"]) == ("RunEnded", "cancelled")
-
-
-def test_a_form_that_is_not_answered_leaves_the_run_waiting(weft, desk, typed):
-    typed("hi", '!approve {"what": "x"}')
-    assert weft("chat", "Desk", "--model", "you").code == 4
-    assert weft("runs", "list", "--json").data["runs"][0]["status"] == "waiting"
-
-
-def test_questions_of_tools_are_asked_as_a_form(weft, desk, typed):
-    typed("hi", '!approve {"what": "x"}', "perhaps", "y", "fine", "BYE")
-    result = weft("chat", "Desk", "--model", "you")
-    assert result.code == 0
-    assert "Clerk asks you (approve):\n  what: x\n  prices:\n    - 1\n    - 2\n" in result.err
-    assert "approved: write y or n\n" in result.err
-    assert 'approve returned {"approved": true, "note": "fine"}' in result.err
-
-
-def test_a_whole_answer_as_json_that_does_not_fit_is_asked_again(weft, desk, typed):
-    typed("hi", '!approve {"what": "x"}', '{"approvd": 1}', '{"approved": false}', "BYE")
-    result = weft("chat", "Desk", "--model", "you")
-    assert result.code == 0
-    assert "invalid answer: " in result.err
-    assert 'approve returned {"approved": false}' in result.err
-
-
-def test_commands_in_a_form(weft, desk, typed):
-    typed("hi", '!approve {"what": "x"}', "/help", "/nonsense", "y", "/inspect", "//quit", "BYE")
-    result = weft("chat", "Desk", "--model", "you")
-    assert result.code == 0
-    assert "  /stop      stop the run\n" in result.err
-    assert "unknown command /nonsense; available:\n" in result.err
-    assert "write y or n" not in result.err
-    assert "of Desk: waiting\n" in result.out
-    assert 'approve returned {"approved": true, "note": "/quit"}' in result.err
-
-
-def test_a_form_can_be_left_and_come_back_to(weft, desk, typed):
-    typed("hi", '!approve {"what": "x"}', "y", "/quit")
-    result = weft("chat", "Desk", "--model", "you")
-    assert result.code == 4
-    assert "  continue: weft chat --run " in result.err
-    typed("n", "", "BYE")
-    result = weft("chat", "--run", "last")
-    assert result.code == 0
-    assert 'approve returned {"approved": false}' in result.err
-
-
-def test_a_form_can_end_the_run(weft, desk, typed):
-    typed("hi", '!approve {"what": "x"}', "/stop")
-    assert weft("chat", "Desk", "--model", "you").code == 0
-    assert weft("runs", "list", "--json").data["runs"][0]["outcome"] == "cancelled"
 
 
 def test_a_field_that_does_not_fit_is_asked_again_alone(weft, desk, typed):
@@ -164,48 +80,6 @@ def test_a_field_that_does_not_fit_is_asked_again_alone(weft, desk, typed):
     assert f"approve returned {answer}" in result.err
 
 
-def test_commands(weft, desk, typed):
-    typed("", "/help", "/nonsense", "/inspect", "//slash", "BYE")
-    result = weft("chat", "Desk", "--model", "you")
-    assert result.code == 0
-    assert "  /stop      stop the run\n" in result.err
-    assert "unknown command /nonsense; available:\n" in result.err
-    assert "of Desk: waiting\n" in result.out
-    assert "user: /slash" in result.err
-
-
-def test_stop_ends_the_run(weft, desk, typed):
-    typed("/stop")
-    result = weft("chat", "Desk", "--model", "you")
-    assert result.code == 0
-    assert " was stopped: " in result.err
-    assert weft("runs", "list", "--json").data["runs"][0]["outcome"] == "cancelled"
-
-
-def test_quit_leaves_it_and_it_is_gone_on_with(weft, desk, typed):
-    typed("hi", "one", "/quit", "not read")
-    assert weft("chat", "Desk", "--model", "you").code == 4
-    typed("go on", "BYE")
-    result = weft("chat", "--run", "last")
-    assert result.code == 0
-    assert result.out.startswith("you: hi\nClerk (you): one\nClerk (you): BYE\n")
-
-
-def test_a_run_that_has_ended_is_told_again(weft, desk, typed):
-    typed("hi", "BYE")
-    weft("chat", "Desk", "--model", "you")
-    result = weft("chat", "--run", "last")
-    assert result.code == 0
-    assert result.out == "you: hi\nClerk (you): BYE\n"
-
-
-def test_a_run_that_used_up_its_turns_exits_with_1(weft, desk, typed):
-    typed(*["more"] * 20)
-    result = weft("chat", "Desk", "--model", "you")
-    assert result.code == 1
-    assert "reached its limit of turns" in result.err
-
-
 @pytest.mark.parametrize(
     ("words", "code", "fact"),
     [
@@ -215,7 +89,7 @@ def test_a_run_that_used_up_its_turns_exits_with_1(weft, desk, typed):
         (["--run", "last"], 6, "there are no runs: .weft/journal.db does not exist"),
     ],
 )
-def test_what_cannot_be_is_explained(weft, desk, words: list[str], code: int, fact: str):
+def test_impossible_requests_are_explained(weft, desk, words: list[str], code: int, fact: str):
     result = weft("chat", *words)
     assert result.code == code
     assert fact in result.err + result.out
@@ -224,21 +98,6 @@ def test_what_cannot_be_is_explained(weft, desk, words: list[str], code: int, fa
 def test_closed_stdin_is_the_end(weft, desk, monkeypatch):
     monkeypatch.setattr("sys.stdin", None)
     assert weft("chat", "Desk").code == 4
-
-
-def test_lines_after_the_end_of_the_run_are_counted(weft, desk, typed):
-    typed("hi", "BYE", "", "one", "two")
-    result = weft("chat", "Desk", "--model", "you")
-    assert result.code == 0
-    assert result.err.endswith("\n2 lines of the input were not used: the run has ended\n")
-    typed("hi", "BYE")
-    assert "not used" not in weft("chat", "Desk", "--model", "you").err
-
-
-def test_lines_without_end_are_not_counted_to_the_end(weft, desk, typed):
-    typed("hi", "BYE", *["on"] * 2000)
-    err = weft("chat", "Desk", "--model", "you").err
-    assert err.endswith("\n1000 lines or more of the input were not used: the run has ended\n")
 
 
 def test_a_pipe_that_stays_open_does_not_keep_a_chat_that_has_ended(desk):
@@ -252,18 +111,10 @@ def test_a_pipe_that_stays_open_does_not_keep_a_chat_that_has_ended(desk):
         process.stdin.flush()
         assert process.wait(30) == 0
         err = process.stderr.read()
-    assert err.endswith("\n1 line of the input were not used: the run has ended\n")
+    assert err.endswith("\n1 line of the input was not used: the run has ended\n")
 
 
-def test_a_backslash_at_the_end_of_a_line_goes_on_in_the_next(weft, desk, typed):
-    typed("one\\", "two\\", "three", "And?", "two\\\\", "BYE")
-    result = weft("chat", "Desk", "--model", "you")
-    assert result.code == 0
-    assert "  user: one\n      two\n      three\n" in result.err
-    assert "  user: two\\\\\n" in result.err
-
-
-def test_what_is_pasted_is_one_message(desk):
+def test_pasted_text_is_one_message(desk):
     with Terminal("chat", "Desk", "--model", "you", cwd=desk) as terminal:
         terminal.wait_for("you: ")
         terminal.press(b"\x1b[200~first\rsecond\x1b[201~\r")
@@ -274,7 +125,7 @@ def test_what_is_pasted_is_one_message(desk):
 
 
 @pytest.mark.parametrize(("kind", "told"), [("xterm", True), ("dumb", False)])
-def test_only_a_terminal_that_can_is_told_to_mark_what_is_pasted(desk, kind: str, told: bool):
+def test_bracketed_paste_is_enabled_only_where_supported(desk, kind: str, told: bool):
     with Terminal("chat", "Desk", cwd=desk, environment={"TERM": kind}) as terminal:
         terminal.wait_for("you: ")
         terminal.press(b"\x04")
@@ -292,15 +143,6 @@ def test_commands_where_the_person_answers_for_the_model(weft, desk, typed):
     assert "Clerk (you): /slash\n" in result.out
     assert "Clerk (you): /stop" not in result.out
     assert " was stopped: " in result.err
-
-
-@pytest.mark.parametrize("verb", [["chat", "Desk"], ["run", "Desk", "hi"]])
-def test_leaving_where_the_person_answers_for_the_model(weft, desk, typed, verb: list[str]):
-    typed(*(["hi"] if verb[0] == "chat" else []), "/quit", "not a reply")
-    result = weft(*verb, "--model", "you")
-    assert result.code == 4
-    assert "  continue: weft runs resume " in result.err
-    assert weft("runs", "list", "--json").data["runs"][0]["status"] == "running"
 
 
 @pytest.fixture
@@ -389,7 +231,7 @@ def test_in_a_terminal(desk):
         assert max(map(len, notes)) <= 40
 
 
-def test_whoever_leaves_a_form_chose_to(desk):
+def test_leaving_a_form_is_explicit(desk):
     with Terminal("chat", "Desk", "--model", "you", cwd=desk) as terminal:
         terminal.wait_for("you: ")
         terminal.type("buy shoes")
@@ -442,3 +284,14 @@ def test_prompts_go_to_stderr_where_stdout_is_a_file(desk):
         terminal.type("BYE")
         assert terminal.end() == 0
     assert (desk / "out").read_text() == "Clerk (you): BYE\n"
+
+
+def test_a_line_that_is_not_unicode_is_rejected(weft, desk, typed):
+    typed("caf\udce9", "hi", "BYE")
+    result = weft("chat", "Desk", "--model", "you")
+    assert result.code == 0
+    assert "rejected: the message is not valid Unicode text\n" in result.err
+    assert "you: hi\n" in result.err
+
+
+test_scenarios = scenario_tests(__file__)

@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from support.cases import read_cases, scenario_tests
 from weft.cli.commands import check
 from weft.cli.commands.check import watch_folders
 from weft.cli.pages.sarif import sarif
 from weft.findings import AppendItem, Finding, Fix, Place, SetValue
+from weft.packages.edit import fixes
 from weft.packages.review import Review
+
+CASES = read_cases(__file__)
 
 
 @pytest.fixture
@@ -39,13 +43,6 @@ def warned(support):
     return support
 
 
-def test_a_clean_workspace(weft, workspace):
-    result = weft("check")
-    assert result.code == 0
-    assert result.out.startswith("No findings in 2 files of 1 package (")
-    assert result.err == ""
-
-
 @pytest.fixture
 def guarded(workspace, make_package):
     """Nothing is wrong, but a loop guard is declared, which no run performs."""
@@ -55,15 +52,7 @@ def guarded(workspace, make_package):
 REFUSED = "Support declares loop_guard, which this version of Weft does not perform"
 
 
-@pytest.mark.parametrize("words", [[], ["--strict"], ["-q"], ["--format", "concise"]])
-def test_what_no_run_performs_is_refused(weft, guarded, words):
-    result = weft("check", *words)
-    assert result.code == 1
-    assert REFUSED in result.out
-    assert "workflows/Support/orchestrator.json:" in result.out
-
-
-def test_what_no_run_performs_as_data(weft, guarded):
+def test_unsupported_features_as_data(weft, guarded):
     result = weft("check", "--json")
     assert result.code == 1
     (finding,) = result.data["findings"]
@@ -74,13 +63,6 @@ def test_what_no_run_performs_as_data(weft, guarded):
         in (guarded / "orchestrator.json").read_text().splitlines()[finding["line"] - 1]
     )
     assert finding["hint"] == ["take it out, or wait for a version that performs it"]
-
-
-def test_a_run_refuses_what_the_check_refuses(weft, guarded):
-    result = weft("run", "Support", "hi", "--model", "sample")
-    assert result.code == 1
-    assert REFUSED in result.err
-    assert "LINK003" in result.err
 
 
 def test_an_error_exits_1_and_is_shown_with_its_place(weft, misspelt):
@@ -94,19 +76,6 @@ def test_an_error_exits_1_and_is_shown_with_its_place(weft, misspelt):
     assert "  more:  weft explain SCHEMA008" in lines
     assert lines[-1].startswith("Found 1 error in 2 files (")
     assert lines[-1].endswith("). 1 fixable.")
-
-
-def test_a_warning_exits_0_and_1_when_strict(weft, warned):
-    assert weft("check").code == 0
-    assert weft("check", "--strict").code == 1
-
-
-def test_strict_without_findings_exits_0(weft, workspace):
-    assert weft("check", "--strict").code == 0
-
-
-def test_quiet_leaves_the_summary_out(weft, workspace):
-    assert weft("check", "-q").out == ""
 
 
 def test_verbose_names_every_package(weft, workspace):
@@ -200,51 +169,14 @@ def test_a_name_that_is_not_there_gets_a_suggestion(weft, workspace):
     ]
 
 
-def test_a_name_like_no_other_lists_what_there_is(weft, workspace):
-    assert "hint:  available: Support\n" in weft("check", "Xyzzy").err
-
-
-def test_a_path_that_is_not_there(weft, workspace):
-    result = weft("check", "no/such/folder")
-    assert result.code == 6
-    assert result.err.startswith("error[CLI006]: no/such/folder does not exist\n")
-
-
-def test_a_folder_without_packages(weft, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    result = weft("check")
-    assert result.code == 6
-    assert result.err.startswith("error[CLI006]: there is no package in the current folder\n")
-    assert "weft new Example" in result.err
-    assert "create a package: weft new Example" in weft("check", "Nothing").err
-
-
-@pytest.mark.parametrize(
-    ("name", "hint"), [("a.zip", "weft import a.zip"), ("a.txt", "name a package folder")]
-)
-def test_a_file_of_no_package(weft, tmp_path, monkeypatch, name: str, hint: str):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / name).write_text("x")
-    result = weft("check", name)
-    assert result.code == 2
-    assert f"{name} is a file outside of any package" in result.err
-    assert hint in result.err
-
-
 @pytest.mark.parametrize("words", [["--json"], ["--format", "json"]])
 def test_json(weft, misspelt, words: list[str]):
     result = weft("check", *words)
     assert result.code == 1
     assert result.err == ""
     assert result.data["schema_version"] == 1
-    assert [it["code"] for it in result.data["findings"]] == ["SCHEMA008"]
+    assert [finding["code"] for finding in result.data["findings"]] == ["SCHEMA008"]
     assert result.data["summary"]["packages"] == 1
-
-
-def test_json_and_another_format_contradict_each_other(weft, workspace):
-    result = weft("check", "--json", "--format", "github")
-    assert result.code == 2
-    assert "exclude" in result.data["error"]["message"]
 
 
 def test_github(weft, misspelt):
@@ -262,21 +194,10 @@ def test_sarif(weft, misspelt):
     assert json.loads(result.out)["runs"][0]["results"][0]["ruleId"] == "SCHEMA008"
 
 
-@pytest.mark.parametrize(
-    ("words", "codes"),
-    [
-        ([], ["SCHEMA006", "SCHEMA008"]),
-        (["--select", "SCHEMA008"], ["SCHEMA008"]),
-        (["--select", "schema"], ["SCHEMA006", "SCHEMA008"]),
-        (["--select", "NAME,SCHEMA006"], ["SCHEMA006", "SCHEMA008"]),
-        (["--select", "SCHEMA", "--ignore", "SCHEMA008"], ["SCHEMA006"]),
-        (["--ignore", "SCHEMA008", "--ignore", "SCHEMA006"], []),
-        (["--select=HAND"], ["SCHEMA008"]),
-    ],
-)
+@pytest.mark.parametrize(("words", "codes"), CASES["test_select_and_ignore"])
 def test_select_and_ignore(weft, misspelt, warned, words: list[str], codes: list[str]):
     result = weft("check", "--json", *words)
-    assert [it["code"] for it in result.data["findings"]] == codes
+    assert [finding["code"] for finding in result.data["findings"]] == codes
     assert result.code == (1 if "SCHEMA008" in codes else 0)
 
 
@@ -342,7 +263,7 @@ def test_fix_has_an_end_in_any_case(weft, support, monkeypatch):
         return (Finding("SCHEMA008", "error", "m", Place("f"), fix=fix),)
 
     monkeypatch.setattr(check, "review_package", never_content)
-    monkeypatch.setattr(check, "MAX_ROUNDS", 7)
+    monkeypatch.setattr(fixes, "MAX_ROUNDS", 7)
     assert len(weft("check", "--fix", "--json").data["fixed"]) == 7
 
 
@@ -388,7 +309,7 @@ def test_profile_production_turns_a_suppressed_variable_into_an_error(weft, supp
 
     def severities(*words: str) -> list[str]:
         data = weft("check", "--select", "ENV", "--json", *words).data
-        return [it["severity"] for it in data["findings"]]
+        return [finding["severity"] for finding in data["findings"]]
 
     assert severities() == ["warning"]
     assert severities("--profile", "production") == ["error"]
@@ -448,21 +369,7 @@ def test_watching_is_real(tmp_path):
     author.join()
 
 
-@pytest.mark.parametrize("form", ["json", "github", "sarif"])
-def test_watch_goes_with_text_only(weft, workspace, form: str):
-    result = weft("check", "--watch", "--format", form)
-    assert result.code == 2
-
-
-def test_a_package_beside_workflows_is_named(weft, workspace, make_package):
-    make_package(workspace / "Beside")
-    result = weft("check")
-    assert result.code == 0
-    assert "warning[PACK006]: Beside was not checked" in result.out
-    assert "hint:  check it: weft check Beside\n" in result.out
-
-
-def test_where_there_is_no_package_those_that_lie_elsewhere_are_named(weft, workspace, support):
+def test_missing_package_names_packages_elsewhere(weft, workspace, support):
     support.rename(workspace / "Support")
     result = weft("check")
     assert result.code == 6
@@ -483,16 +390,16 @@ def applied(fix, folder):
         file = folder / change["artifactLocation"]["uri"]
         text = file.read_text()
         lines = text.splitlines(keepends=True)
-        for it in change["replacements"]:
-            region = it["deletedRegion"]
+        for replacement in change["replacements"]:
+            region = replacement["deletedRegion"]
             start = sum(map(len, lines[: region["startLine"] - 1])) + region["startColumn"] - 1
             end = sum(map(len, lines[: region["endLine"] - 1])) + region["endColumn"] - 1
-            file.write_text(text[:start] + it["insertedContent"]["text"] + text[end:])
+            file.write_text(text[:start] + replacement["insertedContent"]["text"] + text[end:])
 
 
 def test_sarif_carries_the_safe_fixes(weft, workspace, misspelt):
     results = weft("check", "--format", "sarif").data["runs"][0]["results"]
-    (fixable,) = [it for it in results if "fixes" in it]
+    (fixable,) = [result for result in results if "fixes" in result]
     (fix,) = fixable["fixes"]
     assert fix["description"]["text"] == 'rename the key to "max_turns"'
     assert fix["artifactChanges"][0]["replacements"][0]["insertedContent"] == {"text": "max_t"}
@@ -534,7 +441,7 @@ def test_fix_takes_the_declared_name_of_an_agent(weft, support, make_package, wr
     assert rule["source_agent"] == "Helper"
 
 
-def test_long_work_is_told_at_a_terminal(weft, workspace, make_package, monkeypatch):
+def test_long_work_is_reported_at_a_terminal(weft, workspace, make_package, monkeypatch):
     make_package(workspace / "workflows" / "Other")
     monkeypatch.setattr(check, "PROGRESS_SECONDS", 0.0)
     assert "packages checked" not in weft("check").err
@@ -544,3 +451,6 @@ def test_long_work_is_told_at_a_terminal(weft, workspace, make_package, monkeypa
     assert weft("check", "--quiet").err == weft("check", "--json").err == ""
     monkeypatch.setattr(check, "PROGRESS_SECONDS", 60.0)
     assert weft("check").err == ""
+
+
+test_scenarios = scenario_tests(__file__)

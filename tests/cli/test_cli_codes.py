@@ -39,7 +39,9 @@ def test_explain_a_warning(weft):
 
 def test_explain_a_family(weft):
     lines = weft("explain", "schema").out.splitlines()
-    assert [line.split("\t")[0] for line in lines] == [it.code for it in FAMILIES["SCHEMA"]]
+    assert [line.split("\t")[0] for line in lines] == [
+        finding.code for finding in FAMILIES["SCHEMA"]
+    ]
 
 
 def test_explain_lists_all_codes_with_tabs_when_piped(weft):
@@ -68,7 +70,7 @@ def test_explain_as_json(weft):
         ("HAND01", "HAND010"),
         ("name1", "NAME001"),
         ("HADN7", "HAND007"),
-        ("SCHEMA999999999999", max(it.code for it in FAMILIES["SCHEMA"])),
+        ("SCHEMA999999999999", max(finding.code for finding in FAMILIES["SCHEMA"])),
         ("CLI" + "9" * 5000, "CLI070"),
     ],
 )

@@ -5,9 +5,12 @@ import shlex
 
 import pytest
 
+from support.cases import read_cases, scenario_tests
 from support.retrieval_play import local_model
 from support.terminal_play import Terminal
 from weft.cli.commands.table import COMMANDS
+
+CASES = read_cases(__file__)
 
 LEAVE = "Everyone has 28 days of paid holiday a year.\n\nWho is ill calls the office before nine."
 TRAVEL = "Trains are booked in second class. Receipts go with form T-17."
@@ -57,27 +60,6 @@ def test_add_says_what_was_done_and_left_out(weft, keywords):
     }
 
 
-def test_size_and_overlap_make_other_passages(weft, keywords):
-    weft("collection", "add", "Handbook", "docs", "--size", 60, "--overlap", 0)
-    assert weft("collection", "stats", "Handbook", "--json").data["passages"] == 4
-    result = weft("collection", "add", "Handbook", "docs", "--size", 60, "--overlap", 40)
-    assert result.code == 2
-    assert "passages cannot overlap by 40 characters" in result.err
-
-
-def test_search_by_keywords_says_so(weft, keywords):
-    weft("collection", "add", "Handbook", "docs")
-    result = weft("collection", "search", "Handbook", "which form for receipts?")
-    assert result.out == f"1.00\tdocs/travel.txt:1\t{TRAVEL}\n"
-    assert "the score is the share of the query" in result.err
-    assert weft("collection", "search", "Handbook", "form", "--json").data["compared"] == "keywords"
-    nothing = weft("collection", "search", "Handbook", "zebra")
-    assert (nothing.code, nothing.out) == (0, "")
-    assert "nothing found; use other words" in nothing.err
-    excluded = weft("collection", "search", "Handbook", "form", "--filter", "kind=web page")
-    assert "nothing found with kind=web page; leave out --filter 'kind=web page'" in excluded.err
-
-
 def test_search_by_meaning(weft, meanings):
     weft("collection", "add", "Handbook", "docs")
     result = weft("collection", "search", "Handbook", "vacation days", "--json").data
@@ -93,7 +75,7 @@ def test_search_by_meaning(weft, meanings):
     assert high.out == ""
 
 
-def test_what_was_added_without_a_model_is_embedded_later(weft, keywords, monkeypatch):
+def test_passages_added_without_a_model_are_embedded_later(weft, keywords, monkeypatch):
     weft("collection", "add", "Handbook", "docs")
     monkeypatch.delenv("WEFT_EMBEDDINGS")
     for name, value in local_model().items():
@@ -109,9 +91,9 @@ def test_filters(weft, keywords):
     weft("collection", "add", "Handbook", "docs/travel.txt", "--meta", "year=2026", "--meta", "a=z")
 
     def sources(*filters):
-        words = [word for it in filters for word in ("--filter", it)]
+        words = [word for filter_ in filters for word in ("--filter", filter_)]
         found = weft("collection", "search", "Handbook", "trains holiday", *words, "--json").data
-        return sorted(it["source_id"] for it in found["results"])
+        return sorted(result["source_id"] for result in found["results"])
 
     assert sources("year=2026") == ["docs/travel.txt"]
     assert sources("a=x y") == ["docs/leave.md"]
@@ -122,43 +104,13 @@ def test_filters(weft, keywords):
     assert "hint:  available: a, kind, source, year" in wrong.err
 
 
-@pytest.mark.parametrize(
-    ("line", "code", "said"),
-    [
-        ("add Handbook nowhere", 6, "nowhere does not exist"),
-        ("add Other", 6, 'there is no collection of passages "Other"'),
-        ("add Handbook docs --meta year", 2, 'invalid value "year" for --meta'),
-        ("add Handbook docs --meta kind=a", 2, '"kind" cannot be a key of metadata'),
-        ("add Handbook docs --size 1", 2, "a passage cannot have 1 characters"),
-        ("add ' ' docs", 2, "cannot be the name of a collection"),
-        ("search Handbok trains", 6, "did you mean Handbook?"),
-        ("search Zoo trains", 6, "available: Handbook"),
-        ("search Handbook ''", 2, "the query is empty"),
-        ("search Handbook trains --top-k 0", 2, "top_k is 0"),
-        ("search Handbook trains --min-relevance 2", 2, "min_relevance is 2"),
-        ("stats Zoo", 6, 'there is no collection of passages "Zoo"'),
-        ("delete Zoo", 6, 'there is no collection of passages "Zoo"'),
-        ("delete Handbook docs/travel", 2, "did you mean docs/travel.txt?"),
-    ],
-)
-def test_what_is_refused(weft, keywords, line, code, said):
+@pytest.mark.parametrize(("line", "code", "said"), CASES["test_refused_values"])
+def test_refused_values(weft, keywords, line, code, said):
     weft("collection", "add", "Handbook", "docs")
     result = weft("collection", *shlex.split(line))
     assert (result.code, result.out) == (code, "")
     assert said in result.err
     assert weft("collection", "stats", "Handbook", "--json").data["passages"] == 2
-
-
-def test_a_model_that_does_not_answer_is_a_matter_of_the_setup(weft, keywords, monkeypatch):
-    monkeypatch.setenv("WEFT_EMBEDDINGS", "http://127.0.0.1:9/v1#small")
-    monkeypatch.setenv("WEFT_MODEL_ATTEMPTS", "1")
-    result = weft("collection", "add", "Handbook", "docs")
-    assert result.code == 3
-    assert "no connection" in result.err
-    assert "hint:  start the server, or correct its address" in result.err
-    assert weft("collection", "list").err == (
-        "no collections of passages; create one: weft collection add Handbook docs\n"
-    )
 
 
 def test_files_that_could_not_be_read(weft, keywords):
@@ -182,8 +134,10 @@ def test_files_that_could_not_be_read(weft, keywords):
 def test_stats_list_and_remove(weft, keywords):
     weft("collection", "add", "Handbook", "docs", "--meta", "year=2026")
     data = weft("collection", "list", "--json").data["collections"]
-    assert [(it["collection"], it["sources"]) for it in data] == [("Handbook", 2)]
-    rows = dict(it.split("\t") for it in weft("collection", "stats", "Handbook").out.splitlines())
+    assert [(entry["collection"], entry["sources"]) for entry in data] == [("Handbook", 2)]
+    rows = dict(
+        line.split("\t") for line in weft("collection", "stats", "Handbook").out.splitlines()
+    )
     assert rows["keys"] == "kind, source, year"
     assert rows["embedder"] == "none: search compares keywords only"
     names = weft("collection", "stats", "Handbook", "--json").data["names"]
@@ -227,11 +181,11 @@ def test_install_from_a_file(weft, workspace, monkeypatch):
 
 
 def test_every_example_of_the_help_pages_can_be_typed(weft, keywords):
-    [group] = [it for it in COMMANDS if it.name == "collection"]
+    [group] = [command for command in COMMANDS if command.name == "collection"]
     (keywords / "rules.pdf").write_bytes(b"no pdf")
     (keywords / "docs" / "old.md").write_text("Old rules about holidays, days off.")
     for part in group.parts:
-        for example in part.examples:
+        for example in part.page().examples:
             words = shlex.split(example.split("      ")[0])[1:]
             expected = 1 if "rules.pdf" in words else 0
             if "--filter" in words:
@@ -259,11 +213,11 @@ def test_of_many_sources_a_hint_names_some(weft, keywords, write):
     assert "n4.txt and 3 more" in weft("collection", "delete", "Handbook", "zzzzz").err
 
 
-def test_what_is_empty_is_named(weft, keywords, write):
+def test_empty_values_are_named(weft, keywords, write):
     write(keywords / "f", "empty.md", "")
     (keywords / "nothing").mkdir()
     refused = weft("collection", "add", "Handbook", "nothing")
-    assert "there is no file that can be read: nothing is empty" in refused.err
+    assert "no readable file found: nothing is empty" in refused.err
     result = weft("collection", "add", "Handbook", "f/empty.md", "nothing", "docs")
     assert {"f/empty.md is empty", "nothing is empty"} <= set(result.err.splitlines())
 
@@ -274,8 +228,4 @@ def test_text_that_is_not_utf_8_is_to_be_converted(weft, keywords):
     assert "it is not text in UTF-8; convert it: iconv -f LATIN1 -t UTF-8 FILE" in result.err
 
 
-def test_an_unknown_collection_names_the_nearest_and_how_to_make_it(weft, keywords):
-    weft("collection", "add", "Handbook", "docs")
-    refused = weft("collection", "search", "Handbok", "form")
-    assert "did you mean Handbook?" in refused.err
-    assert "or create it: weft collection add Handbok PATHS" in refused.err
+test_scenarios = scenario_tests(__file__)

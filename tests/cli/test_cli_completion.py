@@ -70,7 +70,8 @@ def offered(weft, *words: str) -> set[str]:
 
 def test_commands_and_subcommands_are_offered(weft):
     assert offered(weft, "") == set(COMMAND_NAMES)
-    assert offered(weft, "runs", "") >= {"list", "delete", "backup"}
+    assert offered(weft, "runs", "") >= {"list", "delete"}
+    assert offered(weft, "store", "") == {"migrate", "check", "backup", "copy"}
     assert offered(weft, "plan", "d") == {"diff"}
 
 
@@ -150,3 +151,10 @@ def test_completing_loads_neither_models_nor_the_library(words: tuple[str, ...])
     command = [sys.executable, "-c", question]
     answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert answer.stderr.strip() == "[]"
+
+
+def test_fish_offers_files_only_without_other_candidates(weft):
+    script = weft("completion", "fish").out
+    assert "complete -c weft -f -a '(__weft)'" in script
+    assert "if test (count $found) -gt 0" in script
+    assert "__fish_complete_path (commandline -ct)" in script

@@ -14,11 +14,15 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from support.cases import read_cases
 from support.desk_play import make_desk
+from weft.app import diagnosis
+from weft.app.diagnosis import Diagnosis
 from weft.cli.commands import doctor as checks
-from weft.cli.commands.doctor import Diagnosis
 from weft.cli.hosting import JournalLocation
 from weft.errors import StoreError
+
+CASES = read_cases(__file__)
 
 
 def test_a_healthy_setup(weft, workspace):
@@ -34,6 +38,7 @@ def test_a_healthy_setup(weft, workspace):
         "watch",
         "encoding",
         "templates",
+        "page",
         "models",
         "embeddings",
         "folder",
@@ -45,6 +50,22 @@ def test_a_healthy_setup(weft, workspace):
     ]
     assert {row[0] for row in rows} == {"ok"}
     assert "1 package, 0 errors, 0 warnings" in result.out
+
+
+@pytest.fixture(autouse=True)
+def page(tmp_path, monkeypatch):
+    """Where the built page is; there is one."""
+    folder = tmp_path / "page"
+    folder.mkdir()
+    (folder / "index.html").write_text("<!doctype html>")
+    monkeypatch.setattr(diagnosis, "PAGE", folder)
+    return folder
+
+
+def test_page_that_is_not_built(weft, workspace, page):
+    (page / "index.html").unlink()
+    fact = "not built: weft serve answers without it"
+    assert f"warn\tpage\t{fact}\tmake web\n" in weft("doctor").out
 
 
 def test_quiet_shows_only_what_is_not_well(weft, workspace):
@@ -71,20 +92,7 @@ def set_only(monkeypatch):
     return set_
 
 
-@pytest.mark.parametrize(
-    ("settings", "fact"),
-    [
-        ({}, "sample by default; no key is set"),
-        (
-            {"GROQ_API_KEY": "k", "MISTRAL_API_KEY": "k", "WEFT_MODEL": "groq:m"},
-            "groq:m by default; keys: GROQ_API_KEY, MISTRAL_API_KEY",
-        ),
-        (
-            {"WEFT_MODEL": "ollama:m", "WEFT_FALLBACK_MODEL": "sample,ollama:m=you"},
-            "ollama:m by default; no key is set",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("settings", "fact"), CASES["test_models_that_can_be_asked"])
 def test_models_that_can_be_asked(weft, workspace, set_only, settings: dict[str, str], fact: str):
     set_only(**settings)
     assert f"ok\tmodels\t{fact}\t\n" in weft("doctor").out
@@ -92,21 +100,7 @@ def test_models_that_can_be_asked(weft, workspace, set_only, settings: dict[str,
 
 @pytest.mark.parametrize(
     ("settings", "fact", "remedy"),
-    [
-        ({"WEFT_MODEL": "openai:m"}, "openai:m needs a key", "set OPENAI_API_KEY; "),
-        ({"WEFT_MODEL": "opnai:m"}, "there is no model provider opnai", "did you mean openai?"),
-        ({"WEFT_FALLBACK_MODEL": "xai:m"}, "xai:m needs a key", "set XAI_API_KEY; "),
-        ({"WEFT_MODEL_SECONDS": "no"}, "WEFT_MODEL_SECONDS is a number of seconds above 0", ""),
-        ({"WEFT_TOOL_SECONDS": "0"}, "WEFT_TOOL_SECONDS is a number of seconds above 0", ""),
-        ({"WEFT_DURABILITY": "some"}, "WEFT_DURABILITY is full or normal, not 'some'", ""),
-        (
-            {"WEFT_ALLOW_HOSTS": "a b"},
-            "WEFT_ALLOW_HOSTS has an invalid host: 'a b'",
-            "write HOST",
-        ),
-        ({"ENVIRONMENT": "live"}, "ENVIRONMENT is one of production, prod, ", "write production"),
-        ({"WEFT_FALLBACK_MODEL": "nowhere:a=sample"}, "there is a fallback for nowhere:a", "write"),
-    ],
+    CASES["test_models_that_cannot_be_asked_are_named_with_the_remedy"],
 )
 def test_models_that_cannot_be_asked_are_named_with_the_remedy(
     weft, workspace, set_only, settings: dict[str, str], fact: str, remedy: str
@@ -195,7 +189,7 @@ def test_a_folder_on_a_read_only_file_system(monkeypatch, tmp_path):
 def test_little_room(monkeypatch, tmp_path):
     usage = namedtuple("usage", "total used free")  # noqa: PYI024
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1, 1, 1024 * 1024))
-    assert checks.check_disk(JournalLocation(tmp_path, None)) == Diagnosis(
+    assert checks.check_disk_of(JournalLocation(tmp_path, None)) == Diagnosis(
         "warn", "disk", "1 MiB free", "free some space on the disk of the workspace"
     )
 
@@ -205,7 +199,7 @@ def test_little_room_where_runs_are_kept(weft, workspace, monkeypatch, tmp_path_
     small = tmp_path_factory.mktemp("small")
     full = usage(1, 1, 0)
     monkeypatch.setattr(
-        shutil, "disk_usage", lambda it: full if it == small else usage(2**40, 1, 2**40 - 1)
+        shutil, "disk_usage", lambda item: full if item == small else usage(2**40, 1, 2**40 - 1)
     )
     assert "ok\tdisk\t" in weft("doctor").out
     line = f"warn\tdisk\t0 MiB free\tfree some space on the disk of {small / 'runs.db'}\n"
@@ -286,7 +280,7 @@ def change(statement: str, *values: object) -> None:
 
 def journal_line(weft, *words: object) -> tuple[int, list[str]]:
     result = weft("doctor", *words)
-    (line,) = [it for it in result.out.splitlines() if it.split("\t")[1] == "journal"]
+    (line,) = [line for line in result.out.splitlines() if line.split("\t")[1] == "journal"]
     return result.code, line.split("\t")
 
 
@@ -388,7 +382,7 @@ def test_a_journal_on_a_read_only_disk(weft, kept, monkeypatch):
     """Nothing can be made there, not even the file that keeps the folder out of version control."""
     (JOURNAL.parent / ".gitignore").unlink()
     disk = os.statvfs(".")
-    fields = {it: getattr(disk, it) for it in ("f_blocks", "f_bfree", "f_bavail", "f_frsize")}
+    fields = {name: getattr(disk, name) for name in ("f_blocks", "f_bfree", "f_bavail", "f_frsize")}
     mounted = SimpleNamespace(f_flag=os.ST_RDONLY, **fields)
     monkeypatch.setattr("os.statvfs", lambda _: mounted)
     really = os.open
@@ -402,7 +396,7 @@ def test_a_journal_on_a_read_only_disk(weft, kept, monkeypatch):
     for words in (("runs", "list"), ("inspect", "last"), ("replay", "last", "--check")):
         result = weft(*words)
         assert (result.code, bool(result.out)) == (0, True)
-    assert [it.name for it in JOURNAL.parent.iterdir()] == [JOURNAL.name]
+    assert [file.name for file in JOURNAL.parent.iterdir()] == [JOURNAL.name]
     state, _, fact, _ = journal_line(weft)[1]
     assert (state, fact.partition("; ")[2]) == (
         "warn",
@@ -413,7 +407,7 @@ def test_a_journal_on_a_read_only_disk(weft, kept, monkeypatch):
     assert (line[0], line[3].split(",")[0]) == ("fail", "copy it to a writable file system")
 
 
-def test_a_run_that_nobody_works_on(weft, kept, monkeypatch):
+def test_run_without_an_owner(weft, kept, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("/quit\n"))
     weft("run", "Desk", "hi", "--model", "you")
     left = weft("runs", "show", "last", "--json").data["run"]["run"]
@@ -424,13 +418,12 @@ def test_a_run_that_nobody_works_on(weft, kept, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("/quit\n"))
     weft("run", "Desk", "hi", "--model", "you")
     assert journal_line(weft)[1][3] == "weft runs resume --all"
-    change("UPDATE runs SET owner = 'w' WHERE status = 'running'")
+    change("UPDATE work SET owner = 'w'")
     change("INSERT INTO workers VALUES ('w', 9000000000000)")  # Both are alive.
     assert journal_line(weft)[1][0] == "ok"
-    change("UPDATE workers SET heartbeat = 0")
-    change("UPDATE runs SET changed_at = 0")
+    change("UPDATE workers SET seen_at = 0")
     assert journal_line(weft)[1][0] == "warn"
-    change("UPDATE runs SET user = 'somebody else'")
+    change("UPDATE runs SET user_id = 'another user'")
     assert journal_line(weft)[1][0] == "ok"
 
 
@@ -457,10 +450,10 @@ def test_something_else_stands_where_runs_are_kept(
 
 
 def test_a_journal_that_is_busy(weft, kept, monkeypatch):
-    def busy(path):
+    async def busy(store):
         raise StoreError("another process is writing to it", retryable=True)
 
-    monkeypatch.setattr("weft.adapters.sqlite.health.examine", busy)
+    monkeypatch.setattr("weft.adapters.sql.check.check_store", busy)
     assert journal_line(weft)[1][3] == "wait a moment, then check again: weft doctor"
     JOURNAL.rename("runs.db")
     line = journal_line(weft, "--journal", "runs.db")[1]
@@ -483,7 +476,7 @@ def documents_line(weft, workspace, monkeypatch):
 
     def line() -> tuple[int, list[str]]:
         result = weft("doctor")
-        (found,) = [it for it in result.out.splitlines() if it.split("\t")[1] == "documents"]
+        (found,) = [line for line in result.out.splitlines() if line.split("\t")[1] == "documents"]
         state, _, fact, remedy = found.split("\t")
         return result.code, [state, fact, remedy]
 
@@ -521,7 +514,7 @@ def test_documents_that_cannot_be_read(documents_line):
         ("", "wait a moment, then check again: weft doctor"),
         (
             "mongodb://ann:canary@host/db",
-            "check the address in WEFT_DOCUMENTS, and that the server is running",
+            "check the address in WEFT_DOCUMENTS or WEFT_STORE, and that the server is running",
         ),
     ],
 )
@@ -537,15 +530,17 @@ def test_documents_that_do_not_answer(place, remedy, documents_line, weft, monke
 
 
 def test_documents_at_no_address(documents_line, monkeypatch):
-    monkeypatch.setenv("WEFT_DOCUMENTS", "postgres://host/db")
-    fact = "WEFT_DOCUMENTS is a file or an address of MongoDB, not one of postgres"
-    hint = "write mongodb://HOST:PORT/DATABASE, or the path of a file"
+    monkeypatch.setenv("WEFT_DOCUMENTS", "mysql://host/db")
+    fact = "WEFT_DOCUMENTS must be a file, or an address of MongoDB or PostgreSQL, not mysql"
+    hint = (
+        "write mongodb://HOST:PORT/DATABASE, postgresql://USER@HOST/DATABASE, or the path of a file"
+    )
     assert documents_line() == (3, ["fail", fact, hint])
 
 
-def test_what_embeds_is_named(weft, workspace, monkeypatch):
+def test_embedder_is_named(weft, workspace, monkeypatch):
     def line():
-        [found] = [it for it in weft("doctor").out.splitlines() if "\tembeddings\t" in it]
+        [found] = [line for line in weft("doctor").out.splitlines() if "\tembeddings\t" in line]
         return found.split("\t")
 
     monkeypatch.setenv("WEFT_CACHE", str(workspace))

@@ -53,7 +53,7 @@ def test_programs_get_it_as_a_document(weft, workspace, flow):
     assert weft("emit", "assemblers", "Support", "--json", "-o", "f.py").data["file"] == "f.py"
 
 
-def test_a_package_that_is_no_flow_is_refused(weft, workspace):
+def test_package_that_is_not_a_flow_is_refused(weft, workspace):
     result = weft("emit", "assemblers", "Support")
     assert result.code != 0
     assert "no step of Support declares a context" in result.err

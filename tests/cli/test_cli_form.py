@@ -6,12 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.cases import read_cases
 from weft.cli.chat.form import ask_form, shown_payload
 from weft.cli.commands.runs import milliseconds
 from weft.cli.failure import CommandFailed
 from weft.cli.streams import clean_lines, folded, padded, shortened, width
 from weft.runtime.tools.forms import make_forms
 from weft.spec.workflow import WorkflowSpec
+
+CASES = read_cases(__file__)
 
 
 def fill(schema, *lines: str, fault=lambda _: None, field_error=lambda _, __: None):
@@ -27,26 +30,7 @@ def fill(schema, *lines: str, fault=lambda _: None, field_error=lambda _, __: No
     return answer, prompts, shown
 
 
-@pytest.mark.parametrize(
-    ("schema", "lines", "answer"),
-    [
-        ({"type": "string"}, ["a b "], "a b "),
-        ({"type": "integer"}, ["x", "1.5", "7"], 7),
-        ({"type": "number"}, ["many", "7"], 7),
-        ({"type": "number"}, ["7.5"], 7.5),
-        ({"type": "boolean"}, ["YES"], True),
-        ({"type": "boolean"}, ["0"], False),
-        ({"type": "array"}, ["a", "{}", "[1]"], [1]),
-        ({"type": "object"}, ["[1]", '{"a": 1}'], {"a": 1}),
-        ({"enum": ["red", "green"]}, ["blue", "3", "2"], "green"),
-        ({"enum": ["red", 2]}, ["2"], 2),
-        ({"type": ["string", "null"]}, ["null"], None),
-        ({"type": ["string", "null"]}, ["free text"], "free text"),
-        (None, ['{"a": 1}'], {"a": 1}),
-        (None, ["plain"], "plain"),
-        ({"type": "string", "default": "usual"}, [""], "usual"),
-    ],
-)
+@pytest.mark.parametrize(("schema", "lines", "answer"), CASES["test_one_value"])
 def test_one_value(schema, lines: list[str], answer: object):
     assert fill(schema, *lines)[0] == answer
 
@@ -101,10 +85,10 @@ def test_an_answer_that_is_one_secret_is_asked_for_without_showing_it():
     assert fill({"type": "string", "format": "password"}, "hush")[1] == ["answer: *"]
 
 
-def test_what_does_not_fit_in_a_secret_field_is_not_repeated():
+def test_invalid_secret_value_is_not_repeated():
     tool = {"tool_type": "UI_Tool", "agent": "A", "file": "f.py", "function": "ask"}
     limits = {"name": {"type": "string", "minLength": 9}, "password": {"minLength": 9}}
-    properties = {it: {**SECRET["properties"][it], **limits[it]} for it in limits}
+    properties = {limit: {**SECRET["properties"][limit], **limits[limit]} for limit in limits}
     schema = {"type": "object", "properties": properties, "required": ["name", "password"]}
     spec = WorkflowSpec.model_validate(
         {
@@ -116,12 +100,12 @@ def test_what_does_not_fit_in_a_secret_field_is_not_repeated():
         }
     )
     form = make_forms(spec)["ask"]
-    unquoted = "password: what was typed does not fit"
+    unquoted = "password: the typed value is invalid"
     assert form.field_error("name", "ada") == "'ada' is too short"
-    assert form.field_error("password", "hush") == "what was typed does not fit"
+    assert form.field_error("password", "hush") == "the typed value is invalid"
     assert form.answer_error({"name": "ada-lovelace", "password": "hush"}) == unquoted
     assert form.answer_error({"name": "ada-lovelace"}) == "'password' is a required property"
-    assert form.answer_error("hush") == "what was typed does not fit"
+    assert form.answer_error("hush") == "the typed value is invalid"
 
 
 def test_the_whole_answer_at_once():
@@ -143,12 +127,15 @@ def test_it_is_asked_again_until_it_fits():
 def test_only_the_field_at_fault_is_asked_again():
     wrong = {("name", "A"): "too short", ("count", 0): "0 is less than 1"}
     answer, prompts, shown = fill(
-        FORM, "A", "Ann", "", "0", "3", "", "", field_error=lambda *it: wrong.get(it)
+        FORM, "A", "Ann", "", "0", "3", "", "", field_error=lambda *given: wrong.get(given)
     )
     assert answer == {"name": "Ann", "size": "M", "count": 3, "gift": False}
-    assert [it.partition(" (")[0] for it in prompts[:2]] == ["Your name: ", "Your name: "]
-    assert [it.partition(" (")[0] for it in prompts[3:5]] == ["count", "count"]
-    assert [it for it in shown if ": " in it] == ["name: too short", "count: 0 is less than 1"]
+    assert [prompt.partition(" (")[0] for prompt in prompts[:2]] == ["Your name: ", "Your name: "]
+    assert [prompt.partition(" (")[0] for prompt in prompts[3:5]] == ["count", "count"]
+    assert [item for item in shown if ": " in item] == [
+        "name: too short",
+        "count: 0 is less than 1",
+    ]
 
 
 def test_a_reference_that_leads_round_or_nowhere_is_any_value():
@@ -158,7 +145,7 @@ def test_a_reference_that_leads_round_or_nowhere_is_any_value():
     assert fill({"$ref": "elsewhere.json"}, "x")[0] == "x"
 
 
-def test_what_is_shown_before_a_form():
+def test_texts_before_a_form():
     assert shown_payload(None) == []
     assert shown_payload("one\ntwo") == ["one", "two"]
     assert shown_payload({"open": {"goal": "x"}, "empty": []}) == ["open:", "  goal: x"]
@@ -192,12 +179,12 @@ def test_columns():
 
 
 @given(st.text(), st.integers(4, 60))
-def test_what_is_shortened_fits(text: str, columns: int):
+def test_shortened_text_fits(text: str, columns: int):
     assert width(shortened(text, columns)) <= columns
 
 
 @given(st.text(), st.integers(16, 60), st.integers(1, 4))
-def test_what_is_folded_fits_and_loses_nothing_but_its_end(text: str, columns: int, most: int):
+def test_folded_text_fits_and_loses_only_its_end(text: str, columns: int, most: int):
     lines = folded(text, columns, most=most)
     assert 1 <= len(lines) <= most
     assert all(width(line) <= columns for line in lines)

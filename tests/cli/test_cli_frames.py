@@ -94,7 +94,7 @@ def test_a_byte_order_mark_and_carriage_returns_do_not_count(file: Path):
     assert framed(file, 1, 2) == ["  |", "1 | ab", "  |  ^"]
 
 
-def test_bytes_that_are_no_text_are_shown_as_such(file: Path):
+def test_invalid_utf8_is_shown_as_bytes(file: Path):
     file.write_bytes(b"\xff\xfeab")
     assert framed(file, 1, 3)[1] == "1 | ��ab"
 
@@ -119,7 +119,7 @@ def test_each_file_gets_its_own_lines(tmp_path: Path):
     first.write_text("one")
     second.write_text("two")
     lines = SourceLines()
-    assert [lines.line(str(it), 1) for it in (first, first, second)] == ["one", "one", "two"]
+    assert [lines.line(str(item), 1) for item in (first, first, second)] == ["one", "one", "two"]
 
 
 def test_a_secret_is_not_shown(tmp_path):
@@ -142,14 +142,16 @@ def test_no_line_of_a_frame_is_broken_by_a_narrow_terminal(before, marked, after
         file = Path(folder) / "a.json"
         file.write_text(before + marked + after, encoding="utf-8")
         bar, text, mark = framed(file, 1, len(before) + 1, len(marked), columns)
-    wide = [sum(2 if east_asian_width(it) in "WF" else 1 for it in line) for line in (text, mark)]
+    wide = [
+        sum(2 if east_asian_width(item) in "WF" else 1 for item in line) for line in (text, mark)
+    ]
     assert len(bar) <= max(wide) <= max(columns, 24 + len("1 | "))
     at = mark.index("^")
     shown, taken = "", 0
-    for it in text:
+    for item in text:
         if taken >= at:
-            shown += it
-        taken += 2 if east_asian_width(it) in "WF" else 1
+            shown += item
+        taken += 2 if east_asian_width(item) in "WF" else 1
     assert shown.startswith(marked if "..." not in shown else marked[:1])
 
 
@@ -186,7 +188,7 @@ def test_a_file_outside_of_any_package_is_shown_unless_it_is_a_link(tmp_path):
     (tmp_path / "packs" / "b.json").symlink_to(tmp_path / "packs" / "a.json")
     (tmp_path / "c.json").write_text("{}")
     (tmp_path / "packs" / "c.json").symlink_to(tmp_path / "c.json")
-    shown = [framed(tmp_path / "packs" / f"{it}.json", 1, 1) != [] for it in "abc"]
+    shown = [framed(tmp_path / "packs" / f"{letter}.json", 1, 1) != [] for letter in "abc"]
     assert shown == [True, True, False]
 
 

@@ -9,11 +9,14 @@ from threading import Thread
 
 import pytest
 
+from support.cases import read_cases
 from support.terminal_play import Terminal
-from weft.app.generation import Made, read_generation
+from weft.app.generation import PartOrigin, read_generation
 from weft.cli.pages.generation import report_lines
 from weft.engine.state import State
 from weft.packages.reader import read_package
+
+CASES = read_cases(__file__)
 
 BRIEF = (
     "A claims desk: a clerk takes the claim, an assessor checks it, then a manager approves the "
@@ -30,17 +33,18 @@ def place(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def until_plan(weft):
+def until_plan(weft, prepared):
     """A generation that waits for the approval of its plan; gives its name."""
-    return weft("generate", BRIEF, "--until", "plan", "--approve", "--json").data["run"]["run"]
+    words = ("generate", BRIEF, "--until", "plan", "--approve", "--json")
+    return prepared("until plan", lambda: weft(*words).data["run"]["run"])
 
 
 def packages(place):
     found = place / "workflows"
-    return sorted(it.name for it in found.iterdir()) if found.is_dir() else []
+    return sorted(file.name for file in found.iterdir()) if found.is_dir() else []
 
 
-def test_from_a_brief_to_a_package_with_nobody_asked(weft, place):
+def test_brief_becomes_a_package_without_prompts(weft, place):
     result = weft("generate", BRIEF, "--approve")
     assert result.code == 0, result.err
     (name,) = packages(place)
@@ -63,13 +67,13 @@ def test_everything_is_in_one_document_for_programs(weft, place):
     assert package["folder"] == f"workflows/{packages(place)[0]}"
     assert data["run"]["outcome"] == "completed"
     assert data["promotion"] == "approved"
-    assert {it["answerer"] for it in data["parts"]} == {"designer"}
+    assert {part["answerer"] for part in data["parts"]} == {"designer"}
     assert len(data["parts"]) == 16
     assert data["replaced"] == []
     assert (place / data["staged"] / package["name"] / "agents.json").is_file()
 
 
-def test_without_a_person_it_waits_and_says_how_to_go_on(weft, place):
+def test_without_a_person_the_run_waits_and_names_the_command(weft, place):
     result = weft("generate", BRIEF)
     assert result.code == 4
     assert "waits for an answer to its interview" in result.err
@@ -93,7 +97,7 @@ def test_without_a_person_it_waits_and_says_how_to_go_on(weft, place):
     assert "unchanged: workflows/" in again.out
 
 
-def test_what_is_not_answered_beforehand_takes_its_default(weft, place):
+def test_missing_answers_take_their_default(weft, place):
     (place / "answers.json").write_text('{"plan_acceptance": "accepted"}')
     result = weft("generate", BRIEF, "--answers", "answers.json")
     assert "waits for the approval of its packages" in result.err
@@ -115,9 +119,9 @@ def asked(weft, run):
     shown = weft("runs", "tail", run, "--json").out.splitlines()
     events = [json.loads(line).get("event", {}) for line in shown]
     return [
-        it["data"]["tool"]
-        for it in events
-        if it.get("kind") == "RequestOpened" and it["data"]["kind"] == "ui"
+        event["data"]["tool"]
+        for event in events
+        if event.get("kind") == "RequestOpened" and event["data"]["kind"] == "ui"
     ]
 
 
@@ -128,7 +132,7 @@ def test_answers_come_from_a_file(weft, place, form):
     file = place / f"answers.{form}"
     text = json.dumps(answers)
     if form == "yaml":
-        text = "".join(f"{name}: {json.dumps(it)}\n" for name, it in answers.items())
+        text = "".join(f"{name}: {json.dumps(answer)}\n" for name, answer in answers.items())
     file.write_text(text)
     result = weft("generate", BRIEF, "--answers", file)
     assert result.code == 0, result.err
@@ -162,25 +166,8 @@ def test_a_wrong_answer_is_refused_before_anything_begins(weft, place, answers, 
     assert not (place / ".weft").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        ((), 2, "there is no brief"),
-        (("",), 2, "the brief is empty"),
-        (("x", "--from", "brief.txt"), 2, "the brief is given twice"),
-        (("--from", "nowhere.txt"), 6, "cannot read nowhere.txt"),
-        (("--from", "empty.txt"), 2, "empty.txt is empty"),
-        (("--from", "no_plan.json"), 2, "the plan in no_plan.json does not hold"),
-        (("--from", "broken.json"), 2, "broken.json:1:"),
-        (("x", "--run", "last"), 2, "--run continues a generation"),
-        (("x", "--take-over"), 2, "--take-over needs --run"),
-        (("--run", "last"), 6, "there are no runs"),
-        (("x", "--until", "lunch"), 2, "lunch"),
-        (("x", "-o", "empty.txt"), 2, "empty.txt is a file"),
-        (("x", "--answers", "nowhere.json"), 6, "name a JSON or YAML file with answers"),
-    ],
-)
-def test_what_cannot_be_understood_is_said_with_what_to_do(weft, place, words, code, said):
+@pytest.mark.parametrize(("words", "code", "said"), CASES["test_unclear_command_gets_a_hint"])
+def test_unclear_command_gets_a_hint(weft, place, words, code, said):
     (place / "empty.txt").write_text("")
     (place / "no_plan.json").write_text('{"name": "x"}')
     (place / "broken.json").write_text("{")
@@ -207,7 +194,7 @@ def test_two_rounds_with_a_comment_are_compared(weft, until_plan):
     second = weft("plan", "show", until_plan, "--json").data
     assert second["rounds"] == 2
     assert second["hash"] != first["hash"]
-    assert [it["text"] for it in second["comments"]] == ["It shall be nicer.", words]
+    assert [comment["text"] for comment in second["comments"]] == ["It shall be nicer.", words]
     assert second["comments"][1]["about"] == "strategy"
     changes = weft("plan", "diff", until_plan)
     assert changes.code == 0
@@ -268,7 +255,14 @@ def test_a_comment_is_about_the_part_that_decides_it(weft, until_plan, text, giv
         assert "changed nothing" not in result.err
 
 
-def test_what_is_approved_elsewhere_waits_for_its_promotion(weft, place, until_plan):
+def test_last_plan_is_that_of_the_last_generation(weft, place, until_plan):
+    weft("new", "Empty", "--pattern", "blank")
+    weft("run", "Empty", "hello", "--model", "sample")
+    assert weft("runs", "show", "last", "--json").data["run"]["run"] != until_plan
+    assert f"weft plan approve {until_plan}" in weft("plan", "show", "last").err
+
+
+def test_plan_approved_elsewhere_waits_for_promotion(weft, place, until_plan):
     approved = weft("plan", "approve", until_plan, "-o", "made")
     assert f"weft generate --run {until_plan} -o made --promote" in approved.err
     weft("runs", "answer", until_plan, "--json-value", '{"promotion": "approved"}')
@@ -282,7 +276,7 @@ def test_what_is_approved_elsewhere_waits_for_its_promotion(weft, place, until_p
     assert "--promote" not in weft("plan", "show", until_plan).err
 
 
-def test_who_has_no_key_is_told_of_the_designer(weft, monkeypatch):
+def test_missing_key_suggests_the_designer(weft, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     result = weft("generate", BRIEF, "--model", "openai:gpt-5-mini", "--approve")
     assert result.code == 3
@@ -304,7 +298,7 @@ def test_the_plan_is_readable_in_a_terminal(weft, until_plan):
     assert "it has round 1" in missing.err
 
 
-def test_a_run_that_is_no_generation_has_no_plan(weft, place, make_package):
+def test_run_of_another_workflow_has_no_plan(weft, place, make_package):
     make_package(place / "workflows" / "Support")
     weft("run", "Support", "hello", "--model", "sample")
     assert weft("plan", "show", "last").code == 6
@@ -326,7 +320,7 @@ def test_a_generation_without_a_plan_says_so(weft):
 
 
 @pytest.mark.parametrize("step", ["interview", "pattern", "agents"])
-def test_it_stops_after_a_step_and_goes_on(weft, place, step):
+def test_debugger_stops_after_a_step_and_continues(weft, place, step):
     result = weft("generate", BRIEF, "--approve", "--until", step)
     assert result.code == 0, result.err
     assert f"is stopped after {step}" in result.err
@@ -377,7 +371,7 @@ def test_a_person_is_asked_at_a_terminal(place):
     assert packages(place)
 
 
-def test_whoever_leaves_is_told_how_to_go_on(weft, place):
+def test_leaving_prints_how_to_continue(weft, place):
     with Terminal("generate", BRIEF, cwd=place) as terminal:
         terminal.wait_for("may be empty): ")
         terminal.press(b"\x03")
@@ -401,7 +395,7 @@ def test_the_generator_is_a_package_like_others(weft, place):
     assert "ToolsManagerAgent" in inspected.out
 
 
-def test_what_is_exported_is_the_same_where_it_is_imported(weft, place):
+def test_exported_package_is_identical_after_import(weft, place):
     weft("generate", BRIEF, "--approve")
     (name,) = packages(place)
     weft("export", name, "-o", "made.zip")
@@ -451,7 +445,7 @@ def test_another_brief_does_not_change_a_package_of_that_name(weft, place):
     assert f"updated workflows/{name}: " in updated.out
 
 
-def test_who_declines_is_not_overruled_by_the_rest_of_the_command(weft, place):
+def test_declined_approval_is_not_overruled(weft, place):
     (place / "answers.json").write_text('{"promotion": "declined"}')
     for words in (("--approve",), ("--approve", "--promote")):
         result = weft("generate", BRIEF, "--answers", "answers.json", *words)
@@ -503,8 +497,10 @@ def test_several_workflows_come_with_a_pack(weft, place):
 
 def test_the_report_says_whose_the_parts_are_and_what_was_replaced():
     made = (
-        Made("PatternAgent", "model", "small", 1),
-        Made("HookAgent", "designer", "designer", 3, "small, which gave nothing of use in 3 tries"),
+        PartOrigin("PatternAgent", "model", "small", 1),
+        PartOrigin(
+            "HookAgent", "designer", "designer", 3, "small, which gave nothing of use in 3 tries"
+        ),
     )
     replaced = {"agent": "AgentsAgent", "what": "agents.Clerk", "why": "its prompt is too long"}
     state = State("run", variables={"replaced": [replaced], "repair_round": 1})
@@ -555,7 +551,7 @@ def nonsense(monkeypatch):
 def test_a_model_of_no_use_is_replaced_and_the_report_says_so(weft, place, nonsense):
     data = weft("generate", BRIEF, "--approve", "--model", "vllm:bob", "--json").data
     assert data["run"]["outcome"] == "completed"
-    assert {it["answerer"] for it in data["parts"]} == {"designer"}
+    assert {part["answerer"] for part in data["parts"]} == {"designer"}
     for part in data["parts"]:
         assert part["instead_of"].startswith("vllm:bob, which gave nothing of use in 3 tries")
     (name,) = packages(place)

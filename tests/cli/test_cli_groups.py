@@ -1,21 +1,11 @@
 """Agents side by side, and structured replies, as a person sees them."""
 
-import io
 import json
 
 import pytest
 
 from support.desk_play import make_desk
 from support.terminal_play import Terminal
-
-
-@pytest.fixture
-def typed(monkeypatch):
-    def type_(*lines: str) -> None:
-        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
-
-    type_()
-    return type_
 
 
 @pytest.fixture
@@ -50,7 +40,7 @@ def readers(change):
             "max_turns": 9,
             "parallel": [{**group, "on_failure": "continue"}],
         },
-        agents={"agents": [agent(it) for it in ("Clerk", "Ann", "Bob", "Judge")]},
+        agents={"agents": [agent(name) for name in ("Clerk", "Ann", "Bob", "Judge")]},
         handoffs={
             "handoff_rules": [
                 {
@@ -110,8 +100,8 @@ def test_a_group_in_inspect(weft, readers, typed):
     assert "     Clerk -> Readers, because no other rule applies\n" in page
     assert "         asked: 1 done: no; 2 always\n" in page
     turns = weft("inspect", "last", "--json").data["inspection"]["turns"]
-    assert [it["group"] for it in turns] == ["", "Readers", "Readers", ""]
-    (first, second) = turns[0]["handoffs"][0]["asked"]
+    assert [turn["group"] for turn in turns] == ["", "Readers", "Readers", ""]
+    (first, second) = turns[0]["handoffs"][0]["evaluated"]
     assert (first["condition"], first["verdict"]) == ("done", "no")
     assert (second["condition"], second["verdict"]) == (None, "always")
     one = weft("inspect", "last@2").out

@@ -1,37 +1,21 @@
 """weft inspect and weft replay: what happened, exactly what was sent, and once more."""
 
-import io
 import json
 import sqlite3
 
 import pytest
 
-from support.desk_play import make_desk
+from support.cases import read_cases
 from support.terminal_play import Terminal
 from weft.runtime.workflow import cache_seed
 
-
-@pytest.fixture
-def desk(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WEFT_MODEL", raising=False)
-    make_desk(tmp_path)
-    return tmp_path
+CASES = read_cases(__file__)
 
 
 @pytest.fixture
-def typed(monkeypatch):
-    def type_(*lines: str) -> None:
-        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
-
-    type_()
-    return type_
-
-
-@pytest.fixture
-def told(weft, desk, typed):
+def told(weft, desk, typed, prepared):
     """A run of two turns with a tool, an approval and an end."""
-    typed(
+    lines = (
         "hello",
         '!look_up {"name": "nobody"}',
         '!approve {"what": "a"}',
@@ -41,9 +25,14 @@ def told(weft, desk, typed):
         "that is all",
         "BYE",
     )
-    assert weft("chat", "Desk", "--model", "you", "--set", "limit=7").code == 0
-    typed()
-    return weft("runs", "list", "--json").data["runs"][0]["run"]
+
+    def chat():
+        typed(*lines)
+        assert weft("chat", "Desk", "--model", "you", "--set", "limit=7").code == 0
+        typed()
+        return weft("runs", "list", "--json").data["runs"][0]["run"]
+
+    return prepared("told", chat)
 
 
 def test_inspect_a_run(weft, told):
@@ -90,9 +79,9 @@ def test_inspect_names_where_a_first_value_comes_from(weft, desk, typed, monkeyp
 def test_inspect_as_json(weft, told):
     data = weft("inspect", told, "--json").data
     assert data["schema_version"] == 1
-    names = [it["name"] for it in data["inspection"]["variables"]]
+    names = [variable["name"] for variable in data["inspection"]["variables"]]
     assert names == ["limit", "done"]
-    assert [it["number"] for it in data["inspection"]["turns"]] == [1, 2]
+    assert [turn["number"] for turn in data["inspection"]["turns"]] == [1, 2]
 
 
 def test_inspect_a_turn(weft, told):
@@ -111,10 +100,10 @@ def test_inspect_a_turn(weft, told):
     assert " matches: this is exactly what was sent\n" in result.out
     assert "Call 3: sent" in result.out
     prompts = weft("inspect", f"{told}@1", "--json").data["turn"]["prompts"]
-    assert [it["same"] for it in prompts] == [True] * 3
+    assert [prompt["same"] for prompt in prompts] == [True] * 3
 
 
-def test_what_a_turn_set_is_told(weft, told):
+def test_values_set_in_a_turn_are_shown(weft, told):
     assert "\nSet in this turn\n  done = true  (by trigger, " in weft("inspect", f"{told}@2").out
 
 
@@ -130,14 +119,14 @@ def test_two_turns_compared(weft, told):
     assert data["slices"]
 
 
-def test_values_that_differ_are_told(weft, told, typed):
+def test_different_values_are_shown(weft, told, typed):
     typed("BYE")
     weft("replay", told, "--fork", "1", "--set", "limit=99", "--model", "you")
     out = weft("inspect", "last@1").out
     assert "limit = 99" in out
 
 
-def test_what_was_left_out_is_told(weft, desk, typed):
+def test_omissions_are_shown(weft, desk, typed):
     file = desk / "workflows" / "Desk" / "agents.json"
     content = json.loads(file.read_text())
     content["agents"][0]["context"] = [{"kind": "history", "max_messages": 1}]
@@ -161,13 +150,13 @@ def test_what_was_left_out_is_told(weft, desk, typed):
         (["zzz"], 6, 'there is no run "zzz"'),
     ],
 )
-def test_what_cannot_be_inspected(weft, told, words: list[str], code: int, fact: str):
+def test_runs_that_cannot_be_inspected(weft, told, words: list[str], code: int, fact: str):
     result = weft("inspect", *words)
     assert result.code == code
     assert fact in result.err
 
 
-def test_a_run_in_which_nobody_has_spoken(weft, desk, typed):
+def test_run_without_messages(weft, desk, typed):
     weft("run", "CustomerSupportRouter")
     out = weft("inspect", "last").out
     assert "  no agent has taken a turn yet\n" in out
@@ -202,7 +191,7 @@ def test_replay_tells_it_again_without_any_call(weft, told):
     assert lines[-1]["run"]["outcome"] == "completed"
 
 
-def test_replay_of_a_run_that_is_not_over_says_how_it_goes_on(weft, desk, typed):
+def test_replay_of_an_open_run_names_the_command_to_continue(weft, desk, typed):
     typed("What else?")
     weft("run", "Desk", "hi", "--model", "you")
     run = weft("runs", "list", "--json").data["runs"][0]["run"]
@@ -211,7 +200,7 @@ def test_replay_of_a_run_that_is_not_over_says_how_it_goes_on(weft, desk, typed)
     answer = f"  answer: weft runs answer {run} TEXT\n"
     assert waiting.err.endswith(f"run {run} waits for a message\n{answer}")
     asked = json.loads(weft("replay", run, "--json").out.splitlines()[-1])["run"]["requests"]
-    assert [it["kind"] for it in asked] == ["chat"]
+    assert [event["kind"] for event in asked] == ["chat"]
     typed()
     weft("run", "Desk", "hi", "--model", "you")
     run = weft("runs", "list", "--json").data["runs"][0]["run"]
@@ -254,7 +243,7 @@ def test_an_event_that_is_lost_is_named(weft, told, which: str, number: int, wor
     connection.close()
     result = weft(*words, told)
     assert (result.code, result.out) == (3, "")
-    assert f"error[CLI003]: the journal lacks event {number} of run {told}, " in result.err
+    assert f"error[CLI003]: the store lacks event {number} of run {told}, " in result.err
     assert "  hint:  find the cause: weft doctor\n" in result.err
     assert f"lacks event {number} of " in weft("doctor").out
     assert weft(*words, told, "--json").data["error"]["code"] == "CLI003"
@@ -273,25 +262,14 @@ def test_fork_takes_a_turn_anew(weft, told, typed):
     assert f"  forked from run {told}\n" in page
 
 
-@pytest.mark.parametrize(
-    ("words", "fact"),
-    [
-        (["--set", "limit=1"], "--set and --model need --fork"),
-        (["--check", "--fork", "1"], "--check and --fork exclude each other"),
-        (["--fork", "9"], "has no turn 9"),
-        (
-            ["--fork", "1", "--set", "limit=x"],
-            "invalid value for limit: expected int",
-        ),
-    ],
-)
-def test_what_cannot_be_replayed(weft, told, words: list[str], fact: str):
+@pytest.mark.parametrize(("words", "fact"), CASES["test_runs_that_cannot_be_replayed"])
+def test_runs_that_cannot_be_replayed(weft, told, words: list[str], fact: str):
     result = weft("replay", told, *words)
     assert result.code == 2
     assert fact in result.err
 
 
-def test_secrets_are_not_told(weft, desk, typed, monkeypatch):
+def test_secrets_are_not_printed(weft, desk, typed, monkeypatch):
     file = desk / "workflows" / "Desk" / "context_variables.json"
     content = json.loads(file.read_text())
     definitions = content["context_variables"]["definitions"]

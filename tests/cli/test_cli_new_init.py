@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from support.cases import read_cases, scenario_tests
 from weft.cli.commands import create
 from weft.errors import PackageError
 from weft.packages.workspace import EXAMPLES
 from weft.packages.writer import SCHEMA_NAMES, schema_files
 from weft.spec.patterns import PATTERNS
+
+CASES = read_cases(__file__)
 
 
 @pytest.fixture
@@ -26,7 +29,7 @@ def tree(folder: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda it: it.name)
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda part: part.name)
 def test_every_pattern_makes_a_package_that_checks_clean(weft, here, pattern):
     made = weft("new", "Returns", "--pattern", pattern.id)
     assert made.code == 0
@@ -41,29 +44,10 @@ def test_every_pattern_makes_a_package_that_checks_clean(weft, here, pattern):
     assert checked.code == 0, checked.out
 
 
-def test_new_says_what_to_do_next(weft, here):
-    result = weft("new", "Returns")
-    assert "pattern 1, Context-Aware Routing" in result.err
-    assert "  weft check Returns\n  weft chat Returns\n" in result.err
-    assert "  weft schema --write schemas" in result.err
-    (here / "schemas").mkdir()
-    assert "weft schema" not in weft("new", "Orders").err
-
-
-def test_new_quietly(weft, here):
-    assert weft("new", "Returns", "-q").err == ""
-
-
 def test_new_in_another_workspace(weft, here):
     (here / "shop").mkdir()
     assert weft("new", "Returns", "--workspace", "shop").code == 0
     assert (here / "shop" / "workflows" / "Returns" / "agents.json").exists()
-
-
-def test_new_as_json(weft, here):
-    data = weft("new", "Returns", "--pattern", "feedback loop", "--json").data
-    assert data["pattern"] == "FeedbackLoop"
-    assert "workflows/Returns/agents.json" in data["files"]
 
 
 def test_new_refuses_a_name_that_is_taken(weft, workspace):
@@ -74,21 +58,8 @@ def test_new_refuses_a_name_that_is_taken(weft, workspace):
     assert tree(workspace) == before
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("customer_returns", "weft new CustomerReturns"),
-        ("customer returns", "weft new CustomerReturns"),
-        ("returns", "weft new Returns"),
-        ("../Returns", "weft new Returns"),
-        ("\u00dcn\u00ef", "weft new Uni\n"),
-        ("caf\u00e9 r\u00e9sum\u00e9", "weft new CafeResume\n"),
-        ("\u5ba2Service", "start with a capital letter"),
-        ("9lives", "start with a capital letter"),
-        ("", "start with a capital letter"),
-    ],
-)
-def test_new_refuses_a_name_that_is_none(weft, here, name: str, hint: str):
+@pytest.mark.parametrize(("name", "hint"), CASES["test_new_refuses_an_invalid_name"])
+def test_new_refuses_an_invalid_name(weft, here, name: str, hint: str):
     result = weft("new", name)
     assert result.code == 2
     assert hint in result.err
@@ -110,13 +81,6 @@ def test_new_refuses_an_unknown_pattern(weft, here, pattern: str, hint: str):
     assert tree(here) == {}
 
 
-def test_new_where_nothing_can_be_written(weft, here):
-    (here / "workflows").write_text("a file")
-    result = weft("new", "Returns")
-    assert result.code == 3
-    assert "nothing was changed" in result.err
-
-
 def test_init_makes_a_workspace_that_checks_clean(weft, here):
     result = weft("init", "shop")
     assert result.code == 0
@@ -124,25 +88,17 @@ def test_init_makes_a_workspace_that_checks_clean(weft, here):
         "created shop/workflows/HelloWorld",
         "created shop/workflows/CustomerSupportRouter",
         "created shop/workflows/OrderProcessing",
+        "created shop/workflows/NewsDesk",
         "created shop/schemas",
         "created shop/documents",
         "created shop/.weft/documents.db",
     ]
     assert "  cd shop\n  weft chat CustomerSupportRouter\n" in result.err
-    assert "  weft run OrderProcessing --model sample\n  weft check\n" in result.err
+    assert "  weft run OrderProcessing --model sample\n  weft board publish NewsDesk" in result.err
     checked = weft("check", "shop", "--strict", "--json")
     assert checked.code == 0
     assert checked.data["summary"]["packages"] == len(EXAMPLES)
     assert {path.name for path in (here / "shop" / "schemas").iterdir()} == set(schema_files())
-
-
-def test_init_in_the_current_folder_with_hidden_files_only(weft, here):
-    (here / ".git").mkdir()
-    result = weft("init")
-    assert result.code == 0
-    assert result.out.startswith("created workflows/HelloWorld\n")
-    assert "cd " not in result.err
-    assert weft("check").code == 0
 
 
 def test_init_as_json(weft, here):
@@ -182,13 +138,6 @@ def test_init_refuses_a_folder_with_content(weft, here, folder: str, named: str)
     assert tree(here) == before
 
 
-def test_init_refuses_a_file(weft, here):
-    (here / "shop").write_text("mine")
-    result = weft("init", "shop")
-    assert result.code == 7
-    assert "shop is a file" in result.err
-
-
 def test_init_force_replaces_only_what_it_writes(weft, here):
     weft("init", "shop")
     fresh = tree(here / "shop")
@@ -225,13 +174,6 @@ def test_schema_prints_one(weft, name: str):
     assert result.out == schema_files()["agents.schema.json"]
     data = weft("schema", name, "--json").data
     assert data == {"schema_version": 1, "schemas": {"agents": json.loads(result.out)}}
-
-
-def test_schema_of_nothing(weft):
-    result = weft("schema", "agent")
-    assert result.code == 6
-    assert "did you mean agents?" in result.err
-    assert "did you mean" not in weft("schema", "xyzzy").err
 
 
 def test_schema_writes_all(weft, here):
@@ -276,3 +218,18 @@ def test_no_verb_prints_a_control_character(weft, workspace, make_package, words
     assert result.code == 0
     assert "a\\x1fb" in result.out + result.err
     assert "\x1f" not in result.out + result.err
+
+
+def test_board_commands_of_the_readme_work_in_a_new_workspace(weft, here, monkeypatch):
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    assert weft("init", "shop").code == 0
+    monkeypatch.chdir(here / "shop")
+    commands = [line for line in text.splitlines() if line.startswith("weft board ")]
+    for line in commands:
+        words = line.partition("  ")[0].split()[1:]
+        result = weft(*words)
+        assert result.code == 0, (line, result.err)
+    assert "Story" in result.out
+
+
+test_scenarios = scenario_tests(__file__)

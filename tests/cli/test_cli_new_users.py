@@ -1,6 +1,5 @@
 """Faults that new users found at the command line, each with the test that shows it is gone."""
 
-import io
 import os
 import signal
 import sqlite3
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.desk_play import make_desk
+from support.cases import scenario_tests
 from support.terminal_play import Terminal
 from weft.cli.chat.human_model import HumanModel
 from weft.cli.command_line import build_app
@@ -16,22 +15,6 @@ from weft.cli.commands.table import COMMANDS
 from weft.cli.streams import Streams
 from weft.ports.model import ModelRequest
 from weft.spec.patterns import PATTERNS
-
-
-@pytest.fixture
-def desk(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WEFT_MODEL", raising=False)
-    make_desk(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def typed(monkeypatch):
-    def type_(*lines: str) -> None:
-        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
-
-    return type_
 
 
 def pages() -> list[str]:
@@ -49,22 +32,12 @@ def test_usage_line_names_the_arguments(weft, page: str):
     assert [word for word in words if word in names] == names
 
 
-def test_serve_says_what_there_is(weft):
-    hint = weft("serve").err
-    assert "no server: use weft chat, weft run, or weft.open_host" in hint
-    assert "generator" not in hint
-
-
-def test_arguments_too_many_are_named_with_a_remedy(weft, workspace):
-    err = weft("run", "Support", "a", "b", "c").err
-    assert 'unexpected arguments "b", "c"' in err
-    assert "put text of several words in quotes" in err
-
-
 @pytest.mark.parametrize("words", [["runs", "list"], ["inspect"], ["run"]])
 def test_journal_option_does_not_promise_to_keep_runs(weft, words):
     help_text = " ".join(weft(*words, "--help").out.split())
-    assert "--journal FILE Journal file; default: .weft/journal.db in the workspace." in help_text
+    assert (
+        "--journal FILE Journal file or postgresql:// address; default: WEFT_STORE, " in help_text
+    )
 
 
 def test_as_and_deleting_have_one_meaning():
@@ -90,6 +63,17 @@ def test_new_lists_the_patterns_and_has_a_blank_template(weft, workspace):
     assert weft("run", "Empty", "hello", "--model", "sample").code in (0, 4)
 
 
+def test_check_says_that_errors_prevent_the_exploration(weft, workspace):
+    weft("new", "Empty", "--pattern", "blank")
+    said = "Not checked yet: which agents a run reaches and whether it can end."
+    assert said not in weft("check", "Empty").out
+    handoffs = Path("workflows/Empty/handoffs.json")
+    handoffs.write_text('{"handoff_rules": [{"source_agent": "Nobody", "target_agent": "user"}]}')
+    checked = weft("check", "Empty")
+    assert checked.code == 1
+    assert said in checked.out + checked.err
+
+
 @pytest.mark.parametrize("model", ["smaple", "http://u:secret@localhost:1#m"])
 def test_misspelt_model_and_password_in_an_address(weft, workspace, model: str):
     err = weft("run", "Support", "hello", "--model", model).err
@@ -103,13 +87,13 @@ def test_backup_has_the_events_of_runs_in_progress(weft, desk, typed):
     weft("run", "Desk", "hi", "--model", "you")
     held = sqlite3.connect(".weft/journal.db")  # keeps recent events in the second file
     held.execute("BEGIN").connection.execute("SELECT count(*) FROM runs").fetchone()
-    saved = weft("runs", "backup", "copy.db")
+    saved = weft("store", "backup", "copy.db")
     held.close()
     assert saved.code == 0
     assert saved.out.startswith("wrote copy.db (")
     listed = weft("runs", "list", "--journal", "copy.db", "--json").data["runs"]
     assert listed[0]["seq"] == weft("runs", "list", "--json").data["runs"][0]["seq"]
-    assert weft("runs", "backup", "copy.db").code == 7
+    assert weft("store", "backup", "copy.db").code == 7
     assert not Path("copy.db.partial").exists()
 
 
@@ -120,25 +104,12 @@ def test_list_shows_model_and_fork_and_filters_by_outcome(weft, desk, typed):
     typed("BYE")
     weft("replay", "last", "--fork", "1", "--model", "you")
     rows = [line.split("\t") for line in weft("runs", "list").out.splitlines()]
-    assert [row[5] for row in rows] == ["you", "you"]
-    assert rows[0][6].startswith(f"(fork of {first[-8:]})")
+    assert [row[6] for row in rows] == ["you", "you"]
+    assert rows[0][7].startswith(f"(fork of {first[-8:]})")
     assert weft("runs", "list", "--status", "failed").err == (
         "no failed runs; list all: weft runs list\n"
     )
     assert len(weft("runs", "list", "--status", "completed", "--json").data["runs"]) == 2
-
-
-def test_deleting_says_that_the_file_keeps_its_size(weft, desk, typed):
-    typed("BYE")
-    weft("run", "Desk", "hi", "--model", "you")
-    assert "keeps its size" in weft("runs", "delete", "--older-than", "0s", "--yes").err
-
-
-def test_requested_stop_is_not_an_error(weft, desk, typed):
-    typed("/stop")
-    result = weft("run", "Desk", "hi", "--model", "you")
-    assert "was stopped: " in result.err
-    assert "error[" not in result.err
 
 
 def test_sigterm_prints_how_to_continue(desk):
@@ -179,3 +150,6 @@ def test_person_sees_the_instructions_of_every_request(capsys):
     first, _, rest = shown.partition("user: message 0")
     assert long.strip() in first
     assert "message 8" in rest
+
+
+test_scenarios = scenario_tests(__file__)

@@ -96,7 +96,7 @@ def test_a_full_disk(words: list[str]):
 
 
 @pytest.mark.parametrize(("words", "code"), [(["explain"], 3), (["chekc"], 2)])
-def test_nobody_left_to_tell(words: list[str], code: int):
+def test_no_waiters_to_notify(words: list[str], code: int):
     with Path("/dev/full").open("wb") as full:
         command = [PYTHON, "-m", "weft", *words]
         assert subprocess.run(command, stdout=full, stderr=full, check=False).returncode == code
@@ -164,7 +164,7 @@ def test_a_folder_that_was_removed_while_one_stood_in_it(tmp_path, verb: str):
 
 
 @pytest.mark.parametrize("form", ["full", "concise", "json", "github", "sarif"])
-def test_a_name_that_is_no_text(weft, workspace, make_package, monkeypatch, form: str):
+def test_invalid_unicode_name(weft, workspace, make_package, monkeypatch, form: str):
     folder = workspace / os.fsdecode(b"odd\xff") / "workflows" / "Support"
     make_package(folder, max_turn=3)
     result = weft("check", folder, "--format", form)
@@ -176,7 +176,7 @@ def test_a_name_that_is_no_text(weft, workspace, make_package, monkeypatch, form
     assert (result.code, result.err) == (1, "")
 
 
-def test_a_name_that_is_no_text_on_a_real_stream(shell, workspace, make_package):
+def test_invalid_name_on_a_real_stream(shell, workspace, make_package):
     folder = make_package(workspace / os.fsdecode(b"odd\xff") / "Support", max_turn=3)
     result = shell("check", folder)
     assert (result.code, result.err) == (1, "")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.effort import TIMES
 from weft.cli.app import main
 from weft.cli.commands.table import COMMAND_NAMES
 from weft.cli.pages.findings import SourceLines, frame, github
@@ -47,7 +48,7 @@ WORDS = st.one_of(
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]")
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=20 * TIMES, deadline=None)
 @given(words=st.lists(WORDS, max_size=5))
 def test_any_words_give_an_exit_code(words: list[str]):
     out, err = io.StringIO(), io.StringIO()
@@ -87,7 +88,7 @@ def test_cleaned_text_holds_no_control_characters(text: str):
 
 
 @given(message=st.text(min_size=1), file=st.text(min_size=1))
-def test_what_is_escaped_for_github_can_be_read_back(message: str, file: str):
+def test_github_escapes_can_be_reversed(message: str, file: str):
     line = github(Finding("X1", "error", message, Place(file)))
     assert "\n" not in line
     assert "\r" not in line

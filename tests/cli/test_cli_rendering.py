@@ -17,7 +17,7 @@ from weft.cli.pages.findings import (
     github,
 )
 from weft.cli.pages.sarif import sarif
-from weft.cli.results import document, failure_data
+from weft.cli.results import Result, document, failure_data
 from weft.cli.streams import colored, plain
 from weft.findings import (
     AppendItem,
@@ -123,7 +123,7 @@ def test_failure_names_the_page_that_tells_more():
 
 def test_report_document():
     report = Report((ERROR, WARNING), (AppliedFix("f", "t"),), 8, 1, 0.18749)
-    data = json.loads(document(report.content()))
+    data = json.loads(document(Result(report.data()).content()))
     assert data["schema_version"] == 1
     assert data["summary"] == {
         "errors": 1,

@@ -1,6 +1,5 @@
 """weft runs: looking at runs that are kept, and going on with them."""
 
-import io
 import json
 import os
 import re
@@ -9,65 +8,37 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
-from support.desk_play import let_leases_end, make_desk
+from support.cases import read_cases, scenario_tests
+from support.desk_play import let_leases_end
 from support.terminal_play import Terminal
-from weft.cli.app import main
 from weft.runtime.host import Host
 
-
-@pytest.fixture
-def desk(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WEFT_MODEL", raising=False)
-    make_desk(tmp_path)
-    return tmp_path
+CASES = read_cases(__file__)
 
 
 @pytest.fixture
-def typed(monkeypatch):
-    def type_(*lines: str) -> None:
-        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+def runs(weft, desk, typed, prepared):
+    """Three runs: one that has ended, one that waits for the user, one for an approval."""
 
-    type_()
-    return type_
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory):
-    """A workspace with three runs, recorded once and copied for every test."""
-    workspace = tmp_path_factory.mktemp("recorded")
-    make_desk(workspace)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(workspace)
-        patch.delenv("WEFT_MODEL", raising=False)
+    def run_three():
         for message, reply in (
             ("first", "BYE"),
             ("second\nwords", "What else?"),
             ("third", '!approve {"what": "shoes"}'),
         ):
-            patch.setattr("sys.stdin", io.StringIO(f"{reply}\n"))
-            main(["run", "Desk", message, "--model", "you", "--quiet"])
-        with sqlite3.connect(".weft/journal.db") as journal:
-            ids = [
-                run for (run,) in journal.execute("SELECT run FROM runs ORDER BY started_at, run")
-            ]
-        journal.close()
-    return workspace, ids
+            typed(reply)
+            weft("run", "Desk", message, "--model", "you", "--quiet")
+        typed()
+        with closing(sqlite3.connect(".weft/journal.db")) as journal:
+            rows = journal.execute("SELECT run FROM runs ORDER BY started_at, run")
+            return [run for (run,) in rows]
 
-
-@pytest.fixture
-def runs(recorded, tmp_path, monkeypatch, typed):
-    """Three runs: one that has ended, one that waits for the user, one for an approval."""
-    workspace, ids = recorded
-    shutil.copytree(workspace, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WEFT_MODEL", raising=False)
-    return list(ids)
+    return list(prepared("three runs", run_three))
 
 
 def test_list(weft, runs):
@@ -77,6 +48,29 @@ def test_list(weft, runs):
     assert [row[1] for row in rows] == ["waiting", "waiting", "completed"]
     assert [row[-1] for row in rows] == ["third", "second words", "first"]
     assert result.err == ""
+
+
+def test_list_shows_what_each_run_waits_for(weft, runs):
+    def waits():
+        return [line.split("\t")[5] for line in weft("runs", "list").out.splitlines()]
+
+    assert waits() == ["person", "person", ""]
+    with closing(sqlite3.connect(".weft/journal.db", isolation_level=None)) as journal:
+        journal.execute("UPDATE requests SET addressee = 'role:boss' WHERE run = ?", (runs[2],))
+        journal.execute("DELETE FROM requests WHERE run = ?", (runs[1],))
+        assert waits() == ["role:boss", "mail", ""]
+        journal.execute("UPDATE work SET due_at = 1900000000000 WHERE run = ?", (runs[1],))
+        assert waits()[1].startswith("timer at 2030-03-17T")
+        journal.execute("UPDATE runs SET status = 'running' WHERE run = ?", (runs[1],))
+        assert waits()[1] == "worker"
+
+
+def test_list_shows_the_owner_and_the_age_of_its_heartbeat(weft, desk):
+    with working(desk):
+        owner = weft("runs", "list", "--json").data["runs"][0]["owner"]
+        shown = weft("runs", "list").out.split("\t")
+    assert re.fullmatch(rf"{owner[-5:]} [0-4]s", shown[4])
+    assert shown[5] == ""
 
 
 def test_list_for_programs_asks_once_for_all_requests(weft, runs, monkeypatch):
@@ -92,8 +86,8 @@ def test_list_for_programs_asks_once_for_all_requests(weft, runs, monkeypatch):
 
 
 def test_list_for_programs_tells_what_each_run_asks(weft, runs):
-    listed = {it["run"]: it["requests"] for it in weft("runs", "list", "--json").data["runs"]}
-    asked = [[(it["kind"], it["tool"]) for it in listed[run]] for run in runs]
+    listed = {run["run"]: run["requests"] for run in weft("runs", "list", "--json").data["runs"]}
+    asked = [[(event["kind"], event["tool"]) for event in listed[run]] for run in runs]
     assert asked == [[], [("chat", None)], [("ui", "approve")]]
     for run in runs:
         assert weft("runs", "show", run, "--json").data["run"]["requests"] == listed[run]
@@ -125,28 +119,11 @@ def test_list_without_runs(weft, desk):
     assert not Path("no.db").exists()
 
 
-def test_where_nothing_can_be_run_it_is_said_how_to_begin(weft, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    hint = "create a workspace with examples: weft init my-workspace"
-    assert weft("runs", "list").err == f"no runs; {hint}\n"
-    assert f"  hint:  {hint}\n" in weft("runs", "show", "last").err
-    assert weft("init", "my-workspace").code == 0
-
-
 def test_a_list_that_stops_at_its_limit_says_so(weft, runs):
     result = weft("runs", "list", "--limit", "2")
     assert len(result.out.splitlines()) == 2
     assert result.err == "there are more runs than these 2: use --limit N\n"
     assert weft("runs", "list", "--limit", "3").err == ""
-
-
-def test_a_list_without_the_runs_that_were_asked_for(weft, runs):
-    none = weft("runs", "list", "--workflow", "Nope")
-    assert (none.code, none.out) == (0, "")
-    assert none.err == "no runs of Nope; there are runs of: Desk\n"
-    assert weft("runs", "list", "--status", "running").err == (
-        "no running runs; list all: weft runs list\n"
-    )
 
 
 @contextmanager
@@ -165,7 +142,7 @@ def killed(desk: Path) -> None:
     let_leases_end(desk)
 
 
-def test_a_run_that_no_process_works_on_is_told_from_one_that_is_alive(weft, desk, typed):
+def test_stopped_run_is_distinguished_from_a_running_one(weft, desk, typed):
     with working(desk):
         run = weft("runs", "list", "--json").data["runs"][0]["run"]
         command = f"weft runs resume {run}"
@@ -180,16 +157,19 @@ def test_a_run_that_no_process_works_on_is_told_from_one_that_is_alive(weft, des
     killed(desk)
     typed("/quit")
     weft("run", "Desk", "hi", "--model", "you")
-    left, dead, _ = (it["run"] for it in weft("runs", "list", "--json").data["runs"])
+    left, dead, _ = (run["run"] for run in weft("runs", "list", "--json").data["runs"])
     # One was left, one was killed; of the third nobody knows yet that it was killed just now.
     statuses = [line.split("\t")[1] for line in weft("runs", "list").out.splitlines()]
-    assert statuses[:2] == ["stopped", "stopped"]
-    assert "runs have no process; continue: weft runs resume --all\n" in weft("runs", "list").err
+    assert statuses[:2] == ["queued", "stopped"]
+    assert "runs wait for a worker; start one: weft worker\n" in weft("runs", "list").err
     one = weft("runs", "list", "--limit", "1").err
-    assert one.startswith(f"run {left[-8:]} has no process; continue: weft runs resume {left}\n")
+    resume = f"continue it here: weft runs resume {left}\n"
+    assert one.startswith(f"run {left[-8:]} waits for a worker; {resume}")
+    assert "  status    queued: it waits for a worker\n" in weft("runs", "show", left).out
+    since = "  status    stopped: no process has worked on it since 20"
+    assert since in weft("runs", "show", dead).out
     for run in (left, dead):
         shown = weft("runs", "show", run).out
-        assert "  status    stopped: no process has worked on it since 20" in shown
         assert f"  resume    weft runs resume {run}\n" in shown
         # What it was to do is to be done first.
         refused = weft("runs", "answer", run, "so")
@@ -203,9 +183,7 @@ def test_a_live_run_is_resumed_only_by_taking_it_over(weft, desk, typed):
         typed("BYE")
         refused = weft("runs", "resume", "last")
         assert (refused.code, refused.out) == (2, "")
-        assert re.search(
-            r"another process works on run \w+: its last sign of life was", refused.err
-        )
+        assert re.search(r"another process works on run \w+: its last heartbeat was", refused.err)
         assert "take it over with --take-over" in refused.err
         assert "continues" not in refused.err
         typed("BYE")
@@ -218,15 +196,15 @@ def test_a_live_run_is_resumed_only_by_taking_it_over(weft, desk, typed):
     assert weft("replay", "last", "--check").code == 0
 
 
-def test_resume_all_goes_on_with_the_others_where_one_cannot(weft, desk, typed):
+def test_resume_all_continues_with_the_others_if_one_fails(weft, desk, typed):
     typed("/quit")
     weft("run", "Desk", "hi", "--model", "you")
-    (left,) = (it["run"] for it in weft("runs", "list", "--json").data["runs"])
+    (left,) = (run["run"] for run in weft("runs", "list", "--json").data["runs"])
     result = weft("runs", "resume", "--all")
     assert result.code == 1
     assert result.out == ""
-    reason = "nobody is there to answer for the model you"
-    assert f"1 run to resume\ncannot resume run {left}: {reason}" in result.err
+    reason = "the model you needs a person"
+    assert f"1 run to resume\ncannot resume run {left}: {reason}; " in result.err
 
 
 def test_resume_all_leaves_those_alone_that_are_alive_or_wait(weft, desk, runs):
@@ -235,7 +213,7 @@ def test_resume_all_leaves_those_alone_that_are_alive_or_wait(weft, desk, runs):
         none = weft("runs", "resume", "--all", "--json")
         assert (none.code, none.data["runs"]) == (0, [])
         after = weft("runs", "list", "--json").data["runs"]
-        assert [it["seq"] for it in after] == [it["seq"] for it in before]
+        assert [event["seq"] for event in after] == [event["seq"] for event in before]
 
 
 def test_resume_needs_a_run_or_all(weft, runs):
@@ -246,7 +224,7 @@ def test_resume_needs_a_run_or_all(weft, runs):
 
 
 @pytest.mark.parametrize("verb", [["runs", "answer", "last", "so"], ["chat", "--run", "last"]])
-def test_a_package_that_has_changed_since_is_told(weft, desk, typed, verb: list[str]):
+def test_package_changed_since_the_run_is_reported(weft, desk, typed, verb: list[str]):
     typed("What else?")
     weft("run", "Desk", "hi", "--model", "you")
     digest = weft("runs", "list", "--json").data["runs"][0]["digest"]
@@ -277,20 +255,6 @@ def test_list_in_a_terminal(desk, runs, columns: int):
 @pytest.mark.parametrize("name", [lambda run: run, lambda run: run[-6:], lambda _: "LAST"])
 def test_a_run_is_named_by_its_end_or_as_the_last(weft, runs, name):
     assert weft("runs", "show", name(runs[2]), "--json").data["run"]["run"] == runs[2]
-
-
-@pytest.mark.parametrize(
-    ("name", "code", "fact"),
-    [
-        ("01", 2, '"01" matches 3 runs'),
-        ("zzzz", 6, 'there is no run "zzzz"'),
-        (" ", 2, "the run is empty"),
-    ],
-)
-def test_a_name_that_is_no_single_run(weft, runs, name: str, code: int, fact: str):
-    result = weft("runs", "show", name)
-    assert result.code == code
-    assert fact in result.err
 
 
 def test_more_candidates_than_can_be_named(weft, runs, typed):
@@ -356,7 +320,7 @@ def test_tail_as_a_user_shows_what_users_may_see(weft, desk, typed):
     events = [json.loads(line)["event"] for line in result.out.splitlines()]
     first, nothing = f"{events[0]['run']}:1", dict.fromkeys(("tool", "payload", "expires_at"))
     shown = dict.fromkeys(("component", "mode", "addressee"), "")
-    assert [(it["kind"], it["data"]) for it in events] == [
+    assert [(event["kind"], event["data"]) for event in events] == [
         ("RunStarted", {"workflow": "Desk"}),
         ("RequestOpened", {**nothing, **shown, "id": first, "kind": "chat", "agent": "Clerk"}),
         ("RequestAnswered", {"id": first, "value": "first", "user": "me"}),
@@ -366,7 +330,7 @@ def test_tail_as_a_user_shows_what_users_may_see(weft, desk, typed):
         ("RunEnded", {"outcome": "completed"}),
     ]
     shape = ["v", "seq", "ts", "run", "turn", "kind", "actor", "cause", "data"]
-    assert all(list(it) == shape for it in events)
+    assert all(list(event) == shape for event in events)
     assert "Ann" in weft("runs", "tail", "last", "--json").out
     assert "Ann" not in result.out
 
@@ -393,7 +357,7 @@ def test_tail_ends_with_the_run(desk, runs):
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
-def test_tail_of_a_run_that_waits_ends_where_nobody_is_there(weft, runs, form, monkeypatch):
+def test_tail_of_a_waiting_run_ends_without_a_terminal(weft, runs, form, monkeypatch):
     monkeypatch.setattr("weft.cli.commands.runs.PATIENCE", 0.2)
     result = weft("runs", "tail", runs[2], *form)
     assert result.code == 4
@@ -404,7 +368,7 @@ def test_tail_of_a_run_that_waits_ends_where_nobody_is_there(weft, runs, form, m
     assert f"  answer: weft runs answer {runs[2]} --json-value JSON\n" in result.err
 
 
-def test_tail_of_a_run_that_was_left_says_so_and_goes_on(desk, typed, weft):
+def test_tail_of_a_stopped_run_says_so_and_continues(desk, typed, weft):
     typed("/quit")
     weft("run", "Desk", "hi", "--model", "you")
     run = weft("runs", "show", "last", "--json").data["run"]["run"]
@@ -418,9 +382,7 @@ def test_tail_of_a_run_that_was_left_says_so_and_goes_on(desk, typed, weft):
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
-def test_tail_of_a_run_that_was_left_ends_where_nobody_is_there(
-    weft, desk, typed, form, monkeypatch
-):
+def test_tail_of_a_stopped_run_ends_without_a_terminal(weft, desk, typed, form, monkeypatch):
     monkeypatch.setattr("weft.cli.commands.runs.PATIENCE", 0.2)
     typed("/quit")
     weft("run", "Desk", "hi", "--model", "you")
@@ -432,9 +394,10 @@ def test_tail_of_a_run_that_was_left_ends_where_nobody_is_there(
     assert result.err == f"run {run['run']} is not moving: {how}\n"
 
 
-def test_tail_goes_on_while_a_process_may_work_on_the_run(weft, desk, typed, monkeypatch):
+def test_tail_continues_while_a_process_may_work_on_the_run(weft, desk, typed, monkeypatch):
     """One that died a moment ago still looks alive: tail says so once, and looks again."""
-    monkeypatch.setattr("weft.cli.commands.runs.PATIENCE", 0.1)
+    for module in ("chat.conversation", "commands.runs"):
+        monkeypatch.setattr(f"weft.cli.{module}.PATIENCE", 0.1)
     typed("/quit")
     weft("run", "Desk", "hi", "--model", "you")
     looks = iter([True] * 4)  # Two looks.
@@ -446,7 +409,8 @@ def test_tail_goes_on_while_a_process_may_work_on_the_run(weft, desk, typed, mon
     result = weft("runs", "tail", "last")
     assert result.code == 4
     first, second = result.err.splitlines()
-    assert "another process works on it; take it over: " in first
+    assert first.startswith("no event of run ")
+    assert " for 0.1 s" in first
     assert "no process works on it; continue: " in second
 
 
@@ -465,7 +429,7 @@ def test_draining_a_turn_that_waits(weft, runs):
     assert result.out == f"run {runs[2]} stops after the turn that waits for a person\n"
 
 
-def test_draining_a_turn_that_nobody_works_on(weft, desk, typed, monkeypatch):
+def test_draining_without_running_effects(weft, desk, typed, monkeypatch):
     typed()
     weft("run", "Desk", "hi", "--model", "you")
     monkeypatch.setattr("weft.cli.commands.runs._MOMENT", 0.2)
@@ -484,7 +448,7 @@ def test_draining_a_turn_of_another_process_leaves_the_run_to_it(weft, desk, mon
     with working(desk) as terminal:
         before = weft("runs", "show", "last", "--json").data["run"]["owner"]
         result = weft("runs", "cancel", "last", "--drain")
-        assert "stops after its turn; another process works on it; " in result.out
+        assert f"stops after its turn; worker {before} works on it; watch: weft runs" in result.out
         assert weft("runs", "show", "last", "--json").data["run"]["owner"] == before
         terminal.type("And?")
         terminal.end()
@@ -502,15 +466,6 @@ def test_resume_of_what_needs_none(weft, runs):
     assert waiting.out == ""
 
 
-def test_resume_of_a_run_that_ended_before_its_first_turn(weft, desk, typed):
-    typed("/stop")
-    weft("chat", "Desk")
-    result = weft("runs", "resume", "last")
-    assert result.code == 2
-    assert "--fork" not in result.err
-    assert "  hint:  inspect it: weft inspect " in result.err
-
-
 def test_resume_after_the_process_was_killed(weft, desk, typed):
     killed(desk)
     assert weft("runs", "list", "--status", "running", "--json").data["runs"]
@@ -522,7 +477,8 @@ def test_a_chat_leaves_a_run_alone_that_another_process_may_work_on(desk):
     with Terminal("run", "Desk", "hi", "--model", "you", cwd=desk) as terminal:
         terminal.wait_for("Clerk says: ")
         with Terminal("chat", "--run", "last", cwd=desk) as other:
-            other.wait_for(" is not moving: another process works on it; take it over: ")
+            other.wait_for("no event of run ")
+            other.wait_for(" is alive\n")
             terminal.type("BYE")
             assert terminal.end() == 0
             assert other.end() == 0
@@ -537,38 +493,11 @@ def test_answer_a_message(weft, runs, typed):
     assert result.out == "Clerk (you): BYE\n"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--json-value", '{"approved": true}'],
-        ["--json-value", "@answer.json"],
-        ['{"approved": true}'],
-        [":0", '{"approved": true}'],
-        [":0", "--json-value", '{"approved": true}'],
-    ],
-)
-def test_answer_a_question(weft, runs, typed, words: list[str]):
-    Path("answer.json").write_text('{"approved": true}')
-    typed("BYE")
-    result = weft("runs", "answer", "last", *words)
-    assert result.code == 0
-    assert 'approve returned {"approved": true}' in result.err
-
-
 TOLD = "the answer is delivered as JSON; as text: --text\n"
 
 
 @pytest.mark.parametrize(
-    ("words", "taken", "told"),
-    [
-        (['{"c": 1}'], '{"c": 1}', True),
-        ([" [1, 2]"], "[1, 2]", True),
-        (['{"c": 1}', "--text"], r'"{\"c\": 1}"', False),
-        (["--json-value", '{"c": 1}'], '{"c": 1}', False),
-        (["--json-value", '"7"'], '"7"', False),
-        (["7"], '"7"', False),
-        (["{so"], '"{so"', False),
-    ],
+    ("words", "taken", "told"), CASES["test_an_answer_to_a_tool_that_takes_anything"]
 )
 def test_an_answer_to_a_tool_that_takes_anything(
     weft, desk, typed, words: list[str], taken: str, told: bool
@@ -588,31 +517,9 @@ def test_an_answer_to_a_tool_that_takes_anything(
     assert (TOLD in result.err) is told
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "fact"),
-    [
-        (["last", "--text"], 2, "--text needs an answer in words"),
-        (["last", "--json-value", "{}", "--text"], 2, "--text needs an answer in words"),
-        (["last", '{"approved": true}', "--text"], 2, "invalid answer to approve"),
-        (["last", "--json-value", "{"], 2, "the answer is not valid JSON"),
-        (["last", "yes"], 2, "the answer is not valid JSON"),
-        (["last", "--json-value", "@missing.json"], 6, "cannot read missing.json"),
-        (["last", "--json-value", '{"approved": 1}'], 2, "invalid answer to approve"),
-        (["last", "a", "b", "c"], 2, "too many arguments"),
-        (["last", "nope", "{}"], 6, 'has no open request "nope"'),
-        (["last"], 2, "the answer is missing"),
-    ],
-)
-def test_an_answer_that_cannot_be(weft, runs, words: list[str], code: int, fact: str):
-    result = weft("runs", "answer", *words)
-    assert result.code == code
-    assert fact in result.err
-    assert weft("runs", "show", "last", "--json").data["run"]["status"] == "waiting"
-
-
 def test_an_answer_that_does_not_fit_names_the_command_that_shows_what_does(weft, runs):
     result = weft("runs", "answer", "last", '{"approved": 1}', "--workspace", Path.cwd())
-    (hint,) = [it for it in result.err.splitlines() if it.startswith("  hint:")]
+    (hint,) = [line for line in result.err.splitlines() if line.startswith("  hint:")]
     command = hint.partition("weft ")[2]
     assert command == f"runs show {runs[2]} --workspace {Path.cwd()}"
     assert '"required": ["approved"]' in weft(*command.split()).out
@@ -631,7 +538,7 @@ def test_a_message_that_says_nothing(weft, runs, text: str, fact: str):
     assert weft("runs", "show", runs[1], "--json").data["run"]["status"] == "waiting"
 
 
-def test_an_answer_in_a_file_that_is_no_text(weft, runs):
+def test_answer_in_a_binary_file(weft, runs):
     Path("answer.json").write_bytes(b"\xff\xfe{}")
     result = weft("runs", "answer", "last", "--json-value", "@answer.json")
     assert result.code == 2
@@ -665,7 +572,9 @@ def test_two_questions_at_once(weft, desk, typed):
     ambiguous = weft("runs", "answer", "last", '{"approved": true}')
     assert ambiguous.code == 2
     assert "has 2 open requests" in ambiguous.err
-    commands = [it for it in weft("runs", "show", "last").out.splitlines() if "  answer " in it]
+    commands = [
+        line for line in weft("runs", "show", "last").out.splitlines() if "  answer " in line
+    ]
     question = commands[0].split()[5]
     typed()
     result = weft("runs", "answer", "last", question, "--json-value", '{"approved": true}')
@@ -731,7 +640,7 @@ def test_a_locked_journal_is_named(weft, runs):
     connection.close()
     result = weft("runs", "list")
     assert result.code == 3
-    assert "error[CLI003]: journal .weft/journal.db: " in result.err
+    assert "error[CLI003]: store .weft/journal.db: " in result.err
 
 
 def test_a_reader_that_leaves_early(runs):
@@ -739,23 +648,6 @@ def test_a_reader_that_leaves_early(runs):
     result = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert result.stdout.count("\n") == 1
     assert result.stderr == ""
-
-
-@pytest.mark.parametrize("verb", ["list", "show", "tail", "cancel", "resume", "answer", "delete"])
-def test_every_part_has_its_page(weft, verb: str):
-    result = weft("runs", verb, "--help")
-    assert result.code == 0
-    assert result.out.startswith(f"Usage: weft runs {verb} ")
-    assert "Examples:\n  weft runs" in result.out
-    assert "--journal FILE" in result.out
-
-
-def test_the_page_of_answer_calls_the_answer_by_one_name(weft):
-    page = weft("runs", "answer", "--help").out
-    assert page.startswith("Usage: weft runs answer RUN [ANSWER...] ")
-    assert "\n  ANSWER  The answer; of several requests, " in page
-    assert "REPLY" not in page
-    assert "--text" in page
 
 
 @pytest.mark.parametrize(
@@ -776,16 +668,7 @@ def test_wrong_usage_names_the_page(weft, desk, words: list[str], page: str | No
         assert result.err.endswith(f"  more:  {command}\n")
 
 
-def test_runs_alone_prints_its_page(weft):
-    result = weft("runs")
-    assert result.code == 2
-    assert "Usage: weft runs COMMAND" in result.out
+test_scenarios = scenario_tests(__file__)
 
 
-@pytest.mark.parametrize(("typed", "hint"), [("lst", "did you mean weft runs list?"), ("qqq", "")])
-def test_a_part_that_is_not_there(weft, typed: str, hint: str):
-    result = weft("runs", typed)
-    assert result.code == 2
-    assert f'unknown command "{typed}"' in result.err
-    assert hint in result.err
-    assert result.err.endswith("  more:  weft runs --help\n")
+test_scenarios = scenario_tests(__file__)

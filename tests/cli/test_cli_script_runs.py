@@ -26,7 +26,7 @@ def paying(*, undoes=False):
     flow = (
         Workflow.create("Paying", Expense)
         .start_with(submit, lambda step: step.compensate(withdraw))
-        .await_approval("manager", lambda it: it.text("Pay {euros}?").into("decision"))
+        .await_approval("manager", lambda item: item.text("Pay {euros}?").into("decision"))
     )
     return flow.compensate_on_cancel() if undoes else flow
 
@@ -72,7 +72,7 @@ def test_it_is_cancelled_without_its_code(weft, waiting):
     assert (result.code, result.out) == (0, f"run {waiting} was stopped: stopped by me\n")
 
 
-def test_what_is_undone_needs_the_code(weft, workspace):
+def test_compensation_needs_the_code(weft, workspace):
     run = api.run(paying(undoes=True), Expense(), workspace=workspace).run
     refused = weft("runs", "cancel", run)
     assert refused.code == 1
@@ -82,7 +82,7 @@ def test_what_is_undone_needs_the_code(weft, workspace):
 
 
 @pytest.mark.parametrize(
-    "words", [("answer", "approve", "--as", "role:manager"), ("resume",)], ids=lambda it: it[0]
+    "words", [("answer", "approve", "--as", "role:manager"), ("resume",)], ids=lambda item: item[0]
 )
 def test_going_on_says_once_where_the_code_is(weft, waiting, words):
     refused = weft("runs", words[0], waiting, *words[1:])

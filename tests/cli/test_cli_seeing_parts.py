@@ -17,11 +17,11 @@ from weft.cli.chat.follow_run import run_session
 from weft.cli.chat.human_model import HumanModel
 from weft.cli.hosting import JournalLocation, locate_journal
 from weft.cli.pages.inspect import run_page, turn_page
-from weft.cli.pages.runs import RunDetails, RunList
+from weft.cli.pages.runs import ListedRun, RunStatus, details_page, run_table
 from weft.cli.settings import Settings
 from weft.cli.streams import Streams
 from weft.engine.events import Event, Usage, VariableSet
-from weft.engine.rows import RequestRow, RunRow
+from weft.engine.rows import OpenRequest, RunRow
 from weft.engine.state import Request
 from weft.inspect.calls import ToolUse
 from weft.inspect.run import inspect_run
@@ -48,14 +48,14 @@ ROW = RunRow(
     input_tokens=1,
     output_tokens=2,
     cost_usd=0.5,
-    unpriced=1,
-    uncounted=1,
+    unpriced_calls=1,
+    unmetered_calls=1,
     preview="世界 " * 30,
     outcome=None,
     reason="",
     parent="",
 )
-ASKED = RequestRow("r:1:0", ROW.run, "local", "me", "ui", "Clerk", "approve", {}, 0, 86_400_000)
+ASKED = OpenRequest("r:1:0", ROW.run, "local", "me", "ui", "Clerk", "approve", {}, 0, 86_400_000)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def seen(tmp_path_factory):
         async with await open_host(workspace, journal=":memory:") as host:
             run = await host.start("Desk", scope=LOCAL, message="hi", model="sample")
             await asyncio.wait_for(host.settled(run, scope=LOCAL), 30)
-            events = [it async for it in host.events(run, scope=LOCAL)]
+            events = [event async for event in host.events(run, scope=LOCAL)]
             return run, await host.workflow(run, scope=LOCAL), events
 
     return asyncio.run(play())
@@ -79,36 +79,32 @@ def streams(**settings) -> Streams:
 
 
 @pytest.mark.parametrize(("columns", "lines"), [(100, 3), (80, 3), (40, 4)])
-def test_a_list_fits_the_terminal(capsys, columns: int, lines: int):
-    place = JournalLocation(Settings().workspace, None)
-    runs = RunList([ROW, ROW._replace(preview="")], (), {}, place)
-    runs.show(streams(terminal=True, columns=columns))
-    shown = capsys.readouterr().out.splitlines()
+def test_a_list_fits_the_terminal(columns: int, lines: int):
+    runs = [ListedRun(ROW), ListedRun(ROW._replace(preview=""))]
+    shown = run_table(runs, streams(terminal=True, columns=columns)).splitlines()
     assert len(shown) == lines
     assert max(len(line) for line in shown) <= columns
 
 
-def test_one_run_at_a_glance(seen, capsys):
+def test_one_run_at_a_glance(seen):
     place = JournalLocation(Settings().workspace, None)
     _, workflow, _ = seen
-    RunDetails(ROW, [ASKED], {}, place, workflow=workflow).show(streams())
-    shown = capsys.readouterr().out
+    run = RunStatus(row=ROW, requests=[ASKED], location=place)
+    shown = details_page(run, workflow, streams())
     assert "cost      at least $0.5000: the price of 1 of 2 calls is unknown" in shown
     assert "calls     2, at least 1 token in, 2 out (1 of 2 calls not counted)" in shown
     assert "  expires   1970-01-0" in shown
     unknown = ASKED._replace(tool="gone", expires_at=None)
-    RunDetails(ROW, [unknown], {}, place, workflow=workflow).show(streams())
-    other = capsys.readouterr().out
-    assert "takes" not in other
+    assert "takes" not in details_page(replace(run, requests=[unknown]), workflow, streams())
 
 
-def test_a_sum_that_lacks_a_part_is_none_for_programs():
+def test_incomplete_sum_is_null_in_json():
     told = run_data(ROW, [])
     assert (told["input_tokens"], told["output_tokens"], told["cost_usd"]) == (None, None, None)
-    assert (told["uncounted"], told["unpriced"]) == (1, 1)
-    counted = run_data(ROW._replace(uncounted=0), [])
+    assert (told["unmetered_calls"], told["unpriced_calls"]) == (1, 1)
+    counted = run_data(ROW._replace(unmetered_calls=0), [])
     assert (counted["input_tokens"], counted["output_tokens"], counted["cost_usd"]) == (1, 2, None)
-    assert run_data(ROW._replace(unpriced=0), [])["cost_usd"] == 0.5
+    assert run_data(ROW._replace(unpriced_calls=0), [])["cost_usd"] == 0.5
 
 
 def test_a_page_of_troubles(seen):
@@ -151,7 +147,9 @@ def test_a_page_of_troubles(seen):
                         refused="not JSON",
                     ),
                     replace(call, answered=2, seconds=1.0, answerer="script"),
-                    replace(call, answered=2, seconds=1.0, answerer="model", finish="length"),
+                    replace(
+                        call, answered=2, seconds=1.0, answerer="model", finish_reason="length"
+                    ),
                     replace(
                         call,
                         answered=2,
@@ -235,14 +233,16 @@ def test_a_person_answers_for_one_agent_after_the_other(capsys):
 
     async def play():
         model = HumanModel(ask, streams(), no_command)
-        requests = [ModelRequest("you", "r", it, 1, 1, "r:1", []) for it in ("Ann", "Bob", "Cid")]
-        ann, bob, cid = (asyncio.create_task(model(it)) for it in requests)
+        requests = [
+            ModelRequest("you", "r", name, 1, 1, "r:1", []) for name in ("Ann", "Bob", "Cid")
+        ]
+        ann, bob, cid = (asyncio.create_task(model(request)) for request in requests)
         for number in range(1, 3):
             await asyncio.sleep(0.01)
             assert len(asked) == number
             answers[asked[-1]].set_result(f"reply {number}")
             cid.cancel()  # Whoever is not wanted any more is not asked for.
-        return [(await it).text for it in (ann, bob)]
+        return [(await item).text for item in (ann, bob)]
 
     assert asyncio.run(asyncio.wait_for(play(), 30)) == ["reply 1", "reply 2"]
     assert asked == ["Ann says: ", "Bob says: "]
@@ -278,7 +278,7 @@ def test_a_long_message_is_cut_and_a_tool_without_arguments_called(capsys):
     tool = ToolSchema("ping", "", {"type": "object"})
     request = ModelRequest("you", "r", "Clerk", 1, 1, "r:1", messages, (tool,))
     reply, shown = answered(request, "!ping", capsys=capsys)
-    assert [it.tool for it in reply.tool_requests] == ["ping"]
+    assert [request.tool for request in reply.tool_requests] == ["ping"]
     assert "... 28 more lines\n" in shown
     assert "parameters: none\n" in shown
     assert max(map(len, shown.splitlines())) <= 80
@@ -297,7 +297,7 @@ def test_lines_are_asked_for_where_the_person_looks(monkeypatch, capsys):
     assert person.read_line("you: ") == "typed after you: "
 
 
-def test_an_answer_nobody_waits_for_any_more_is_dropped(monkeypatch):
+def test_unexpected_answer_is_dropped(monkeypatch):
     monkeypatch.setattr(person, "read_line", lambda _prompt: "late")
 
     async def work(asked: person.Person) -> str:
@@ -373,7 +373,7 @@ def test_two_people_answer_one_question(tmp_path, weft, monkeypatch):
         terminal.wait_for("Clerk (sample): ")
 
 
-def test_a_run_that_somebody_else_ends_is_no_longer_asked_for(tmp_path, capsys):
+def test_prompt_ends_when_another_process_ends_the_run(tmp_path, capsys):
     """Between waiting and asking somebody else may answer."""
     make_desk(tmp_path)
 
@@ -508,24 +508,19 @@ def test_following_may_be_stopped_as_it_begins(tmp_path):
     asyncio.run(main())
 
 
-def test_following_ends_with_the_run(tmp_path):
+async def test_following_ends_with_the_run(tmp_path):
     make_desk(tmp_path)
-
-    async def play():
-        async with await open_host(tmp_path, journal=":memory:") as host:
-            run = await host.start("HelloWorld", scope=LOCAL, message="hi", model="sample")
-            row = await host.settled(run, scope=LOCAL)
-            if row.status != "ended":
-                await host.deliver(run, Stop(), scope=LOCAL)
-            told = []
-            async with subscribed(host, run) as news:
-                while (item := await news.item()) is not None:
-                    told.append(item)
-            session = Session(streams(), JournalLocation(tmp_path, None), run=run)
-            async with subscribed(host, run, after=len(told)) as news:
-                # Nothing is left to be told, though the session does not know.
-                row = await converse(host, session, news, None, None)
-            return told, row
-
-    told, row = asyncio.run(asyncio.wait_for(play(), 30))
-    assert [it.seq for it in told] == list(range(1, row.seq + 1))
+    async with await open_host(tmp_path, journal=":memory:") as host:
+        run = await host.start("HelloWorld", scope=LOCAL, message="hi", model="sample")
+        row = await host.settled(run, scope=LOCAL)
+        if row.status != "ended":
+            await host.deliver(run, Stop(), scope=LOCAL)
+        told = []
+        async with subscribed(host, run) as news:
+            while (item := await news.item()) is not None:
+                told.append(item)
+        session = Session(streams(), JournalLocation(tmp_path, None), run=run)
+        async with subscribed(host, run, after=len(told)) as news:
+            # Nothing is left to be told, though the session does not know.
+            row = await converse(host, session, news, None, None)
+    assert [event.seq for event in told] == list(range(1, row.seq + 1))

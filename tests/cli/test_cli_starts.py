@@ -20,9 +20,9 @@ def claims(workspace, make_package, write):
 
 def begun(outcome):
     return next(
-        it["event"]["data"]["input"]
-        for it in map(json.loads, outcome.out.splitlines())
-        if it.get("event", {}).get("kind") == "RunStarted"
+        entry["event"]["data"]["input"]
+        for entry in map(json.loads, outcome.out.splitlines())
+        if entry.get("event", {}).get("kind") == "RunStarted"
     )
 
 
@@ -46,7 +46,7 @@ def test_fields_are_given_one_by_one_or_in_a_file(weft, claims, tmp_path):
         (["--input", "amount=1", "--input", "why"], 2, 'invalid value "why" for --input'),
     ],
 )
-def test_what_does_not_fit_is_said_with_what_to_do(weft, claims, given, code, said):
+def test_invalid_value_gets_a_hint(weft, claims, given, code, said):
     outcome = weft("run", "Claims", *given)
     assert outcome.code == code
     assert said in outcome.err

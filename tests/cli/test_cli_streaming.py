@@ -131,12 +131,12 @@ def test_resume_all_takes_up_those_whose_processes_are_gone(weft, tmp_path, sett
             terminal.process.send_signal(ending)
             terminal.end()
     let_leases_end(tmp_path)
-    stopped = [it["run"] for it in weft("runs", "list", "--json").data["runs"]]
+    stopped = [run["run"] for run in weft("runs", "list", "--json").data["runs"]]
     Speaker.go_on.set()
     result = weft("runs", "resume", "--all")
     assert (result.code, "2 runs to resume\n" in result.err) == (0, True)
     rows = [line.split("\t") for line in result.out.splitlines()]
-    assert {(it[0], it[1]) for it in rows} == {(run, "waiting") for run in stopped}
+    assert {(row[0], row[1]) for row in rows} == {(run, "waiting") for run in stopped}
     again = weft("runs", "resume", "--all", "--json")
     assert again.data["runs"] == []
 

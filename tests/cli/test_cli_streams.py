@@ -78,7 +78,7 @@ def test_the_nearest_workspace(tmp_path):
     assert nearest_workspace(tmp_path) == Path()
 
 
-def test_a_folder_that_may_not_be_looked_at_is_no_workspace(tmp_path, monkeypatch):
+def test_forbidden_folder_is_not_a_workspace(tmp_path, monkeypatch):
     def refuse(path):
         raise PermissionError(13, "Permission denied", str(path))
 
@@ -229,7 +229,7 @@ def test_ctrl_c(weft, monkeypatch):
     assert (result.code, result.out, result.err) == (130, "", "stopped\n")
 
 
-def test_ctrl_c_again_while_the_first_is_told(weft, monkeypatch):
+def test_second_ctrl_c_during_the_message_of_the_first(weft, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
@@ -257,7 +257,7 @@ class Full(io.StringIO):
 
 @pytest.mark.parametrize("at", ["write", "flush"])
 @pytest.mark.parametrize("words", [["explain"], ["explain", "--json"], ["--json", "chekc"]])
-def test_a_full_disk_is_told_on_the_other_stream(monkeypatch, capsys, at: str, words: list[str]):
+def test_full_disk_is_reported_on_the_other_stream(monkeypatch, capsys, at: str, words: list[str]):
     monkeypatch.setattr(streams, "silence", lambda _: None)
     monkeypatch.setattr(sys, "stdout", Full(at))
     assert main(words) == 3

@@ -42,7 +42,7 @@ from weft.engine.events import (
     RunEnding,
     RunForked,
     RunStarted,
-    StopAsked,
+    StopRequested,
     SurfaceShown,
     TimerFired,
     TimerSet,
@@ -56,7 +56,7 @@ from weft.engine.events import (
     VariableRefused,
     VariableSet,
 )
-from weft.runtime.runs.live_stream import ModelRetry, TextDelta, ToolProgress
+from weft.ports.live import ModelRetry, TextDelta, ToolProgress
 from weft.wire.events import event_data
 
 
@@ -97,12 +97,12 @@ CASES = [
     (ModelReplied(1, "Hi", (ToolRequest("a", "look_up", {}),)), "Hi; asks for look_up"),
     (ModelReplied(1, "", (ToolRequest("a", "look_up", {}),)), "asks for look_up"),
     (ModelReplied(1, " \n"), "says nothing"),
-    (ModelReplied(1, "Onc", finish="length"), "Onc; the reply was truncated (token limit)"),
+    (ModelReplied(1, "Onc", finish_reason="length"), "Onc; the reply was truncated (token limit)"),
     (
-        ModelReplied(1, "", finish="content_filter"),
+        ModelReplied(1, "", finish_reason="content_filter"),
         "says nothing; the reply was truncated by the provider's content filter",
     ),
-    (ModelReplied(1, "Hi", finish="pause"), "Hi; the reply ended with pause"),
+    (ModelReplied(1, "Hi", finish_reason="pause"), "Hi; the reply ended with pause"),
     (ModelReplied(1, "Hi", instead_of="a:b, which is busy"), "another model " + STOOD_IN),
     (ModelReplied(1, '{"a": 1}', shown="a: 1"), "a: 1"),
     (ModelReplied(1, "GARBAGE", shown=""), "has nothing to show"),
@@ -153,7 +153,9 @@ CASES = [
         'Scout publishes Lead 89abcdef (2 tags, visible in 1.5 s): {"title": "Rain"}',
     ),
     (
-        ArtifactPublished("Lead", 1, "user:ada", "x", direct="Editor", letters={"N~A.0": "A.0"}),
+        ArtifactPublished(
+            "Lead", 1, "user:ada", "x", direct="Editor", forwarded_to={"N~A.0": "A.0"}
+        ),
         "user:ada publishes Lead x (only for Editor, collected in N~A.0): 1",
     ),
     (
@@ -181,8 +183,8 @@ CASES = [
     ),
     (ToolCalled("a", "tools.work:f", {}, hook="engine"), "tools.work:f works"),
     (TimerFired("deadline:4"), "timer deadline fired"),
-    (StopAsked("now", "me"), "me stops the run"),
-    (StopAsked("after_turn", "me"), "me stops the run after this turn"),
+    (StopRequested("now", "me"), "me stops the run"),
+    (StopRequested("after_turn", "me"), "me stops the run after this turn"),
     (RunEnded("completed", "done"), "completed: done"),
     (ToolCalled("p", "hooks/a.py:f", {}, hook="before_agent"), "hooks/a.py:f (before_agent)"),
     (ToolCalled("p", "a.b:f", {}, hook="computed", variable="sum"), "a.b:f computes sum"),
@@ -197,6 +199,11 @@ CASES = [
     ),
     (MessageSent("Clerk", "Dear you"), "Dear you"),
     (MessageSent("Clerk", " "), "says nothing"),
+    (MessageSent("Clerk", "Dear you", held=True), "Dear you (not shown to users yet)"),
+    (
+        ModelReplied(1, '{"a": 1}', shown="a: 1", held=True),
+        "a: 1 (not shown to users yet)",
+    ),
     (
         ContextFetched({"limit": {"collection": "c", "query": {"a": 1}, "ms": 2.0}}, {}),
         'fetched limit from derived c {"a":1} (2 ms)',
@@ -222,7 +229,7 @@ CASES = [
         "judged whether done: yes, because It is",
     ),
     (ConditionJudged(0, holds=False, text='{"holds": false}'), "judged whether done: no"),
-    (ConditionJudged(0, holds=False, text="x", fault="no JSON"), "whether done: no JSON"),
+    (ConditionJudged(0, holds=False, text="x", error="no JSON"), "whether done: no JSON"),
     (VariableSet("limit", 3, "source:database"), "limit = 3 (from the database source)"),
     (VariableSet("limit", 3, "computed"), "limit = 3 (computed)"),
     (
@@ -264,7 +271,7 @@ def replied(seq: int, text: str) -> Event:
     return Event(seq + 1, 0, "agent:Clerk", seq, 1, ModelReplied(1, text))
 
 
-def test_words_are_told_as_they_come_and_not_twice(teller, capsys):
+def test_text_is_streamed_and_not_repeated(teller, capsys):
     teller.show(assembled(4))
     teller.show(TextDelta("r", 4, 0, "Hel"))
     assert capsys.readouterr().out == "Clerk: Hel"
@@ -290,13 +297,13 @@ CUT = "    the reply of Clerk was truncated (token limit)\n"
     ("reply", "out", "err"),
     [
         (ModelReplied(1, ""), "", "    Clerk says nothing\n"),
-        (ModelReplied(1, " \n", finish="length"), "", f"    Clerk says nothing\n{CUT}"),
-        (ModelReplied(1, "Once", finish="length"), "Clerk: Once\n", CUT),
+        (ModelReplied(1, " \n", finish_reason="length"), "", f"    Clerk says nothing\n{CUT}"),
+        (ModelReplied(1, "Once", finish_reason="length"), "Clerk: Once\n", CUT),
         (ModelReplied(1, "", (ToolRequest("a", "look_up", {}),)), "", ""),
         (ModelReplied(1, '{"agent_message": ""}', shown=""), "", ""),
     ],
 )
-def test_a_reply_that_is_empty_or_cut_is_told(teller, capsys, reply, out: str, err: str):
+def test_empty_or_truncated_reply_is_reported(teller, capsys, reply, out: str, err: str):
     teller.show(assembled(4))
     teller.show(Event(5, 0, "agent:Clerk", 4, 1, reply))
     assert tuple(capsys.readouterr()) == (out, err)
@@ -313,7 +320,17 @@ def test_a_reply_that_is_refused_is_not_the_agents_words(teller, capsys):
     assert tuple(capsys.readouterr()) == ("Clerk: a: 1\n", told)
 
 
-def test_another_model_that_stands_in_is_told_once(teller, capsys):
+def test_a_reply_is_printed_when_its_automatic_tool_has_accepted_it(teller, capsys):
+    teller.show(assembled(4))
+    held = ModelReplied(1, '{"a": 1}', shown="a: 1", held=True)
+    teller.show(Event(5, 0, "agent:Clerk", 4, 1, held))
+    teller.show(Event(6, 0, "engine", 5, 1, MessageSent("Clerk", '{"a": 1}', held=True)))
+    assert capsys.readouterr().out == ""
+    teller.show(Event(7, 0, "engine", 6, 1, MessageSent("Clerk", '{"a": 1}')))
+    assert "a" in capsys.readouterr().out
+
+
+def test_fallback_model_is_reported_once(teller, capsys):
     def reply(instead_of: str = "a:b, which is busy") -> tuple[str, ...]:
         data = ModelReplied(1, "Hi", model="sample", answerer="sample", instead_of=instead_of)
         teller.show(assembled(4))
@@ -327,7 +344,7 @@ def test_another_model_that_stands_in_is_told_once(teller, capsys):
     assert reply() == (said, f"    sample {STOOD_IN}\n")
 
 
-def test_another_model_that_stands_in_and_is_heard_in_pieces(teller, capsys):
+def test_streamed_fallback_model(teller, capsys):
     data = ModelReplied(1, "Hi", model="b", instead_of="a:b, which is busy")
     teller.show(assembled(4))
     teller.show(TextDelta("r", 4, 0, "H"))
@@ -335,14 +352,14 @@ def test_another_model_that_stands_in_and_is_heard_in_pieces(teller, capsys):
     assert tuple(capsys.readouterr()) == ("Clerk: Hi\n", f"    b {STOOD_IN}\n")
 
 
-def test_words_that_came_in_pieces_and_were_cut_are_told_to_be(teller, capsys):
+def test_truncated_streamed_reply_is_marked(teller, capsys):
     teller.show(assembled(4))
     teller.show(TextDelta("r", 4, 0, "Onc"))
-    teller.show(Event(5, 0, "agent:Clerk", 4, 1, ModelReplied(1, "Once", finish="length")))
+    teller.show(Event(5, 0, "agent:Clerk", 4, 1, ModelReplied(1, "Once", finish_reason="length")))
     assert tuple(capsys.readouterr()) == ("Clerk: Once\n", CUT)
 
 
-def test_pieces_of_a_call_nobody_knows_are_left_out(teller, capsys):
+def test_pieces_of_an_unknown_call_are_dropped(teller, capsys):
     teller.show(TextDelta("r", 9, 0, "what?"))
     assert capsys.readouterr().out == ""
 
@@ -355,7 +372,7 @@ def test_words_of_somebody_else_than_expected_carry_their_badge_at_the_end(telle
     assert capsys.readouterr().out == "Clerk: Hello (sample)\n"
 
 
-@pytest.mark.parametrize(("usual", "badge"), [("", " (sample)"), ("you", " (you)")])
+@pytest.mark.parametrize(("usual", "badge"), [("sample", " (sample)"), ("you", " (you)")])
 def test_the_usual_model_has_its_badge_in_a_terminal(
     workflow, capsys, monkeypatch, usual: str, badge: str
 ):
@@ -371,7 +388,8 @@ def test_the_usual_model_has_its_badge_in_a_terminal(
 @pytest.mark.parametrize(
     ("named", "declared", "begins", "line"),
     [
-        (None, None, True, "model: sample (made-up replies; choose another with --model)"),
+        (None, None, True, ""),
+        ("sample", None, True, "model: sample (made-up replies; choose another with --model)"),
         ("you", "openai:a", False, "model: you (you type the replies)"),
         ("replay:r", None, False, "model: replay:r (replies of an earlier run)"),
         (None, "openai:a", True, "model: openai:a"),
@@ -385,7 +403,7 @@ def test_the_model_is_named(workflow, monkeypatch, named, declared, begins: bool
 
 def test_several_models_are_named(workflow, monkeypatch):
     monkeypatch.delenv("WEFT_MODEL", raising=False)
-    two = replace(workflow, models={"Clerk": "openai:a", "Other": None})
+    two = replace(workflow, models={"Clerk": "openai:a", "Other": "sample"})
     assert models_line(two, None, begins=False) == "models: openai:a, sample (made-up replies)"
 
 
@@ -408,11 +426,13 @@ def test_notes_fit_the_terminal(workflow, capsys, monkeypatch):
     )
 
 
-def test_pieces_are_no_lines_of_json(workflow, capsys):
+def test_streamed_pieces_are_not_json_lines(workflow, capsys):
     lines = JsonLines(Streams(Settings(json=True)), workflow, "r")
     lines.show(TextDelta("r", 4, 0, "Hel"))
     lines.show(replied(4, "Hello"))
-    assert [json.loads(it)["event"]["seq"] for it in capsys.readouterr().out.splitlines()] == [5]
+    assert [json.loads(line)["event"]["seq"] for line in capsys.readouterr().out.splitlines()] == [
+        5
+    ]
 
 
 def test_a_structured_reply_is_shown_in_words_and_a_rejected_one_is_not(teller, capsys):
@@ -461,7 +481,7 @@ def turn_event(seq: int, turn: int, data: object, cause: int = 0) -> Event:
     return Event(seq, 0, "agent:Clerk", cause, turn, data)  # pyright: ignore[reportArgumentType]
 
 
-def test_of_several_side_by_side_one_is_heard_at_once_and_the_others_whole(teller, capsys):
+def test_one_of_several_parallel_replies_is_streamed(teller, capsys):
     for turn, seq in ((1, 4), (2, 5)):
         teller.show(turn_event(seq, turn, ContextAssembled("Clerk", 1, {}, "")))
     teller.show(TextDelta("r", 4, 0, "One "))
@@ -477,7 +497,7 @@ def test_of_several_side_by_side_one_is_heard_at_once_and_the_others_whole(telle
     assert "attempt 2 of 4" in printed.err
 
 
-def test_who_did_what_side_by_side_is_named(teller, capsys):
+def test_parallel_agents_are_named(teller, capsys):
     teller.show(turn_event(4, 0, Forked("Readers", ("Ann", "Bob"))))
     for turn, agent in ((1, "Ann"), (2, "Bob")):
         teller.show(turn_event(4 + turn, turn, TurnStarted(agent)))
@@ -493,7 +513,7 @@ def test_who_did_what_side_by_side_is_named(teller, capsys):
     )
 
 
-def test_what_a_group_says_as_one_are_words(teller, capsys):
+def test_joint_reply_of_a_group_is_text(teller, capsys):
     teller.show(turn_event(11, 0, Joined("Readers", 4, (1, 2), "both agree")))
     assert tuple(capsys.readouterr()) == ("Readers: both agree\n", "")
 
@@ -502,7 +522,7 @@ def at_turn(seq: int, data, actor: str = "tool:board") -> Event:
     return Event(seq, 0, actor, 0, 1, data)
 
 
-def test_what_an_agent_says_after_its_hooks_are_its_words(teller, capsys):
+def test_hooks_replace_the_reply_of_an_agent(teller, capsys):
     hidden = ModelReplied(1, "hello", answerer="sample", shown="")
     teller.show(at_turn(5, hidden, "agent:Clerk"))
     assert tuple(capsys.readouterr()) == ("", "")
@@ -512,14 +532,14 @@ def test_what_an_agent_says_after_its_hooks_are_its_words(teller, capsys):
     assert tuple(capsys.readouterr()) == ("", "    Clerk says nothing\n")
 
 
-def test_what_a_tool_shows_stands_in_a_frame(teller, capsys):
+def test_surface_is_shown_in_a_frame(teller, capsys):
     teller.show(at_turn(5, SurfaceShown("a", 0, "board", "Board", "inline", {"a\x1b": [1, "b"]})))
     assert capsys.readouterr().err == (
         "    +- board shows Board\n    |  a\\x1b:\n    |    - 1\n    |    - b\n    +-\n"
     )
 
 
-def test_functions_at_boundaries_are_told_where_they_do_something(teller, capsys):
+def test_hook_functions_are_shown_where_they_act(teller, capsys):
     quiet = ToolCalled("p", "hooks/a.py:f", {}, hook="update_agent_state")
     teller.show(at_turn(5, quiet, "engine"))
     teller.show(at_turn(6, ToolReturned("p", None), "tool:hooks/a.py:f"))

@@ -10,7 +10,7 @@ from weft.ports.scope import Scope
 class LosesNulls(SqliteDocuments):
     async def find(self, scope, collection, query, *, fields=()):
         found = await super().find(scope, collection, query, fields=fields)
-        return found and {name: it for name, it in found.items() if it is not None}
+        return found and {name: item for name, item in found.items() if item is not None}
 
 
 class ReplacesDocuments(SqliteDocuments):
@@ -31,8 +31,8 @@ class IgnoresAlternatives(SqliteDocuments):
 def _without_or(query):
     if not isinstance(query, dict):
         return query
-    parts = [_without_or(it) for it in query.get("$and", [])]
-    rest = {name: it for name, it in query.items() if name not in ("$or", "$and")}
+    parts = [_without_or(item) for item in query.get("$and", [])]
+    rest = {name: item for name, item in query.items() if name not in ("$or", "$and")}
     return {**rest, "$and": parts} if parts else rest
 
 
@@ -43,7 +43,7 @@ class TakesEverything(SqliteDocuments):
 
 class MisreadsQuotes(SqliteDocuments):
     async def find(self, scope, collection, query, *, fields=()):
-        clean = {name.replace('"', ""): it for name, it in query.items()}
+        clean = {name.replace('"', ""): item for name, item in query.items()}
         return await super().find(scope, collection, clean, fields=fields)
 
 
@@ -54,12 +54,12 @@ class PagesFromTheStart(SqliteDocuments):
 
 class MixesTenants(SqliteDocuments):
     def _place(self, scope, collection):
-        return super()._place(Scope("all"), collection)
+        return super()._place(Scope.operator("all"), collection)
 
 
 class MixesTenantsInQueries(SqliteDocuments):
     async def find(self, scope, collection, query, *, fields=()):
-        scope = Scope("bank") if query == {"_id": "b"} else scope
+        scope = Scope.operator("bank") if query == {"_id": "b"} else scope
         return await super().find(scope, collection, query, fields=fields)
 
 
@@ -101,3 +101,8 @@ class NeverCloses(SqliteDocuments):
 class TakesTheFirst(SqliteDocuments):
     async def find(self, scope, collection, query, *, fields=()):
         return next(iter(await self.page(scope, collection)), None)
+
+
+class IgnoresOrder(SqliteDocuments):
+    async def find_many(self, scope, collection, query, *, fields=(), order="", limit=20):
+        return await super().find_many(scope, collection, query, fields=fields, limit=limit)

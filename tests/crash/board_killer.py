@@ -11,48 +11,40 @@ from pathlib import Path
 
 from support.board_cascade import NAME, host_of, spec
 from support.run_play import ADA
-from weft.adapters.sqlite import SqliteJournal
-from weft.adapters.system_clock import SystemClock
-from weft.runtime.worker import LEASE
+from support.stopping_store import LaterClock
+from weft.adapters.sql import SqliteStore
+from weft.engine.rows import Batch
 
 CASCADE = ("Scout", "Writer", "Editor")
 LETTERS = ("Reader", "Pairs")
 
 
-class LaterClock(SystemClock):
-    """The clock of a process that begins when the ones before it count as dead."""
-
-    def __init__(self, lives: int) -> None:
-        self._ahead = lives * (LEASE + 1000)
-
-    def now(self) -> int:
-        return super().now() + self._ahead
-
-
-class TellingJournal:
+class CountingStore:
     """Says how many batches were written."""
 
-    def __init__(self, journal: SqliteJournal) -> None:
-        self._journal = journal
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
         self._written = 0
 
     def __getattr__(self, name: str) -> object:
-        return getattr(self._journal, name)
+        return getattr(self._store, name)
 
-    async def append(self, batch: object) -> None:
+    async def append(self, batch: Batch, *, owner: str) -> bool:
         """Write, and say so."""
-        await self._journal.append(batch)  # pyright: ignore[reportArgumentType]
+        left = await self._store.append(batch, owner=owner)
         self._written += 1
         sys.stdout.write(f"{self._written}\n")
         sys.stdout.flush()
+        return left
 
 
 async def main() -> None:
     path, count, lives, letters = sys.argv[1:]
     only = (*CASCADE, *(LETTERS if letters == "1" else ()))
-    journal = TellingJournal(await SqliteJournal.open(Path(path), durability="normal"))
-    declared = spec(only, breaker=1_000_000)
-    async with host_of(declared, journal, clock=LaterClock(int(lives))) as host:
+    clock = LaterClock(int(lives))
+    opened = await SqliteStore.open(Path(path), durability="normal", clock=clock)
+    declared = spec(only, max_wakes_per_input=1_000_000)
+    async with host_of(declared, CountingStore(opened), clock=clock) as host:
         await host.recover()
         for number in range(int(count)):
             await host.publish(

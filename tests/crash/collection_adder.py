@@ -1,6 +1,6 @@
 """A process that puts files into a collection until it is killed. Says when each batch is written.
 
-Usage: python collection_adder.py WORKSPACE
+Usage: python collection_adder.py WORKSPACE [STORE]
 """
 
 import asyncio
@@ -24,13 +24,14 @@ class Slow(WordEmbedder):
         return found
 
 
-async def add(workspace: Path) -> None:
+async def add(workspace: Path, store: str) -> None:
     """Add the files, and search so that the mapped file grows as well."""
-    async with open_collections(workspace, environment={}, embedder=Slow()) as collections:
+    environment = {"WEFT_STORE": store}
+    async with open_collections(workspace, environment=environment, embedder=Slow()) as collections:
         await collections.add("Notes", [workspace / "notes"])
         await collections.search("Notes", "bees", min_relevance=0)
 
 
 if __name__ == "__main__":
     ingest.WRITTEN_AT_ONCE = 3
-    asyncio.run(add(Path(sys.argv[1])))
+    asyncio.run(add(Path(sys.argv[1]), "".join(sys.argv[2:])))

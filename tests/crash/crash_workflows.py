@@ -54,8 +54,8 @@ def _spec(
             "agents": agents,
             "handoffs": handoffs,
             "tools": [
-                {"tool_type": "Agent_Tool", "file": "work.py", "description": "d", **it}
-                for it in tools
+                {"tool_type": "Agent_Tool", "file": "work.py", "description": "d", **tool}
+                for tool in tools
             ],
             **rest,
         }
@@ -160,8 +160,8 @@ async def hurry(context_variables, otherwise: bool) -> str:
         [
             {"agent": "Clerk", "function": "fetch"},
             *(
-                {"tool_type": "UI_Tool", "agent": "Clerk", "function": it, "ui": shown}
-                for it in ("choose", "approve", "hurry")
+                {"tool_type": "UI_Tool", "agent": "Clerk", "function": name, "ui": shown}
+                for name in ("choose", "approve", "hurry")
             ),
         ],
         variables={
@@ -206,7 +206,7 @@ async def quick(context_variables) -> str:
 
 async def steady(context_variables) -> str:
     """Take a moment."""
-    await asyncio.sleep(0.03)
+    await asyncio.sleep(0.1)
     note(context_variables, "steady")
     context_variables.set("done", context_variables.get("done", 0) + 1)
     return "steady"
@@ -267,7 +267,7 @@ async def consult(what: str, context_variables) -> str:
     members = ["Quick", "Careful", "Asking"]
     spec = _spec(
         "Panel",
-        [{"agent_name": it} for it in ("Chair", *members, "Judge")],
+        [{"agent_name": item} for item in ("Chair", *members, "Judge")],
         [
             {"source_agent": "Chair", "target_agent": "Experts"},
             {"source_agent": "Judge", "target_agent": "terminate", "reason": "all were heard"},

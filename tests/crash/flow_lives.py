@@ -19,15 +19,14 @@ from pathlib import Path
 from random import Random
 
 from support.random_flows import FlowMaker, outcome_of
-from weft.adapters.sqlite import SqliteJournal
-from weft.adapters.system_clock import SystemClock
+from support.stopping_store import LaterClock
+from weft.adapters.sql import SqliteStore
 from weft.context.agent_step import StepResult
 from weft.engine.events import TurnStarted
 from weft.engine.flow.plan import works_of
 from weft.errors import UsageError
 from weft.ports.scope import Scope
 from weft.runtime.signals import Answer
-from weft.runtime.worker import LEASE
 from weft.runtime.workflow import Linking
 from weft.testing import ScriptedModel, host_for
 
@@ -60,41 +59,32 @@ def objects_of(spec, seed, note):
 
         return work
 
-    return {it.function: function(it.function) for it in works_of(spec.flow)}
+    return {work.function: function(work.function) for work in works_of(spec.flow)}
 
 
-class LaterClock(SystemClock):
-    """The clock of a process that begins when the ones before it count as dead."""
-
-    def __init__(self, lives):
-        self._ahead = lives * (LEASE + 1000)
-
-    def now(self):
-        return super().now() + self._ahead
-
-
-async def lived(seed, journal, note, lives=0):
-    """Begin the run or take it up, and bring it to its end; return what became of it."""
+def flow_host(seed, store, note, lives=0):
+    """Return a host that lives after others which have died."""
     spec = flow_of(seed)
     linking = Linking(objects=objects_of(spec, seed, note))
-    host = host_for(
-        spec, ScriptedModel([]), journal=journal, clock=LaterClock(lives), linking=linking
-    )
-    async with host:
-        if not await host.runs(scope=ADA):
-            await host.start("Flow", scope=ADA, run="run")
-        await host.recover()
-        while (await host.settled("run", scope=ADA)).status != "ended":
-            await answer(host, seed)
-        state = await host.state("run", scope=ADA)
-        begun = [getattr(it, "data", None) async for it in host.events("run", scope=ADA)]
-        undone = Counter(it.undoes for it in begun if isinstance(it, TurnStarted) and it.undoes)
-        return {
-            "outcome": state.outcome,
-            "values": dict(state.variables),
-            "undone": len(undone),
-            "most": max(undone.values(), default=0),
-        }
+    return host_for(spec, ScriptedModel([]), store=store, clock=LaterClock(lives), linking=linking)
+
+
+async def run_to_end(host, seed):
+    """Begin the run or take it up, and bring it to its end; return its result."""
+    if not await host.runs(scope=ADA):
+        await host.start("Flow", scope=ADA, run="run")
+    await host.recover()
+    while (await host.settled("run", scope=ADA)).status != "ended":
+        await answer(host, seed)
+    state = await host.state("run", scope=ADA)
+    begun = [getattr(event, "data", None) async for event in host.events("run", scope=ADA)]
+    undone = Counter(data.undoes for data in begun if isinstance(data, TurnStarted) and data.undoes)
+    return {
+        "outcome": state.outcome,
+        "values": dict(state.variables),
+        "undone": len(undone),
+        "most": max(undone.values(), default=0),
+    }
 
 
 async def answer(host, seed):
@@ -108,35 +98,37 @@ async def answer(host, seed):
     await asyncio.sleep(0.002)
 
 
-class KillingJournal:
-    """A journal whose process is killed at an append: before it is written, or after."""
+class KillingStore:
+    """A store whose process is killed at an append: before it is written, or after."""
 
-    def __init__(self, journal, fatal):
-        self._journal = journal
+    def __init__(self, store, fatal):
+        self._store = store
         self._left = abs(fatal)
         self._after = fatal < 0
 
     def __getattr__(self, name):
-        return getattr(self._journal, name)
+        return getattr(self._store, name)
 
-    async def append(self, batch):
+    async def append(self, batch, *, owner):
         self._left -= 1
         if self._left == 0 and not self._after:
             os.kill(os.getpid(), signal.SIGKILL)
-        await self._journal.append(batch)
+        left = await self._store.append(batch, owner=owner)
         if self._left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
+        return left
 
 
 async def live(seed, folder, fatal, lives):
-    """Live until the fatal append; 0: until the run has ended, and keep what it came to."""
-    journal = await SqliteJournal.open(folder / "journal.db", durability="full")
+    """Live until the fatal append; 0: until the run has ended, and keep its result."""
+    store = await SqliteStore.open(folder / "store.db", clock=LaterClock(lives))
 
     def note(text):
         with (folder / "effects").open("a") as file:
             file.write(f"{text}\n")
 
-    made = await asyncio.wait_for(lived(seed, KillingJournal(journal, fatal), note, lives), 30)
+    async with flow_host(seed, KillingStore(store, fatal), note, lives) as host:
+        made = await asyncio.wait_for(run_to_end(host, seed), 30)
     (folder / "end.json").write_text(json.dumps(made))
 
 
@@ -173,7 +165,7 @@ def story(seed, root):
         *(child(seed, killed, fatal, lives) for lives, fatal in enumerate(deaths)),
         child(seed, killed, 0, 9),
     ]
-    ends = [json.loads((it / "end.json").read_text()) for it in (whole, killed)]
+    ends = [json.loads((item / "end.json").read_text()) for item in (whole, killed)]
     return {"exits": exits, "ends": ends, "effects": [effects(whole), effects(killed)]}
 
 

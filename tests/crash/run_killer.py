@@ -1,6 +1,6 @@
 """A process whose children run workflows and kill themselves at a chosen step.
 
-Each child opens the journal, takes up what is there, and does what there is to do until its runs
+Each child opens the store, takes up what is there, and does what there is to do until its runs
 have ended or the chosen step is reached; steps are counted from the child's beginning. A step is a
 moment right before or after something is appended, a model is asked, or a tool is called.
 
@@ -22,16 +22,18 @@ from typing import Any
 
 from crash_workflows import PLAYS, Play
 
+from weft.adapters.live.memory import MemoryLiveStream
 from weft.adapters.python_tools.loader import PythonToolLoader
-from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.sql import SqliteStore
 from weft.adapters.system_clock import SystemClock
+from weft.adapters.vault import MemoryVault
 from weft.engine.events import KIND_NAMES
 from weft.engine.events.codec import encode
 from weft.errors import UsageError
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
+from weft.runtime.runs.ownership import DEAD_AFTER
 from weft.runtime.signals import Answer
-from weft.runtime.worker import LEASE
 from weft.runtime.workflow import Workflow, link
 from weft.testing.hosts import OneModel
 from weft.testing.models import FunctionModel
@@ -60,21 +62,22 @@ class Steps:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-class SteppingJournal:
-    """A journal with a step before and after each append."""
+class SteppingStore:
+    """A store with a step before and after each append."""
 
-    def __init__(self, journal: SqliteJournal, steps: Steps) -> None:
-        self._journal = journal
+    def __init__(self, store: SqliteStore, steps: Steps) -> None:
+        self._store = store
         self._steps = steps
 
-    async def append(self, batch: Any) -> None:
-        kinds = "+".join(KIND_NAMES[type(it.data)] for it in batch.events)
+    async def append(self, batch: Any, *, owner: str) -> bool:
+        kinds = "+".join(KIND_NAMES[type(event.data)] for event in batch.events)
         self._steps.reach(f"before append {kinds}")
-        await self._journal.append(batch)
+        left = await self._store.append(batch, owner=owner)
         self._steps.reach(f"after append {kinds}")
+        return left
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._journal, name)
+        return getattr(self._store, name)
 
 
 class SteppingTools:
@@ -106,13 +109,13 @@ class LaterClock(SystemClock):
     """The clock of a process that begins when the ones before it count as dead."""
 
     def __init__(self, lives: int) -> None:
-        self._ahead = lives * (LEASE + 1000)
+        self._ahead = lives * (DEAD_AFTER + 1000)
 
     def now(self) -> int:
         return super().now() + self._ahead
 
 
-def host_of(play: Play, journal: Any, steps: Steps, lives: int) -> Host:
+def host_of(play: Play, store: Any, steps: Steps, lives: int) -> Host:
     """Return a host in which every step is counted."""
     loader = SteppingLoader()
     loader.steps = steps
@@ -126,11 +129,13 @@ def host_of(play: Play, journal: Any, steps: Steps, lives: int) -> Host:
         steps.reach(f"after model {request.agent}")
         return play.say(request)
 
-    async def find(_: str) -> Workflow:
+    async def find(_app: str, _name: str) -> Workflow:
         return workflow
 
     return Host(
-        journal=journal,
+        store=store,
+        live=MemoryLiveStream(),
+        vault=MemoryVault(),
         models=OneModel(FunctionModel(reply)),
         loader=loader,
         clock=LaterClock(lives),
@@ -141,12 +146,12 @@ def host_of(play: Play, journal: Any, steps: Steps, lives: int) -> Host:
 async def live(play: Play, runs: list[str], path: Path, steps: Steps, lives: int) -> dict[str, Any]:
     """Begin the runs or take them up, and bring them to their ends."""
     name = play.spec.orchestrator.workflow_name
-    journal = await SqliteJournal.open(path, durability="full")
-    async with host_of(play, SteppingJournal(journal, steps), steps, lives) as host:
+    store = await SqliteStore.open(path, clock=LaterClock(lives))
+    async with host_of(play, SteppingStore(store, steps), steps, lives) as host:
         await host.recover()
         begun = {row.run for row in await host.runs(scope=ADA)}
-        missing = [it for it in runs if it not in begun]
-        starts = (host.start(name, scope=ADA, message="hi", run=it) for it in missing)
+        missing = [run for run in runs if run not in begun]
+        starts = (host.start(name, scope=ADA, message="hi", run=item) for item in missing)
         await asyncio.gather(*starts)
         ends = await asyncio.gather(*(bring_to_end(play, host, run) for run in runs))
     return {"steps": steps.names, "runs": dict(zip(runs, ends, strict=True))}
@@ -160,11 +165,11 @@ async def bring_to_end(play: Play, host: Host, run: str) -> dict[str, Any]:
     return {
         "outcome": [state.outcome, state.reason],
         "variables": dict(state.variables),
-        "messages": [[it.role, it.agent, it.text] for it in state.messages],
+        "messages": [[message.role, message.agent, message.text] for message in state.messages],
         "turns": state.turns,
         "calls": state.spent.calls,
         "open": len(state.requests),
-        "events": [describe(it) async for it in host.events(run, scope=ADA)],
+        "events": [describe(event) async for event in host.events(run, scope=ADA)],
     }
 
 
@@ -183,9 +188,10 @@ async def answer(play: Play, host: Host, run: str) -> None:
 
 
 def describe(event: Any) -> list[Any]:
-    """Return an event without what depends on the time."""
+    """Return an event without what depends on the time, and on the processes before."""
     data = json.loads(encode(event.data))
-    data.pop("expires_at", None)
+    for name in ("expires_at", "abandoned_by", "retries"):
+        data.pop(name, None)
     kind = KIND_NAMES[type(event.data)]
     return [event.seq, event.actor, event.cause, event.turn, kind, data]
 
@@ -196,7 +202,7 @@ def child(play: Play, runs: list[str], folder: Path, fatal: int, lives: int) -> 
     if pid == 0:
         try:
             os.environ["WEFT_EFFECTS"] = str(folder / "effects")
-            story = live(play, runs, folder / "journal.db", Steps(fatal), lives)
+            story = live(play, runs, folder / "store.db", Steps(fatal), lives)
             found = asyncio.run(asyncio.wait_for(story, 30))
             (folder / "end.json").write_text(json.dumps(found))
         except BaseException as error:  # noqa: BLE001 - a child must not go on as its parent
@@ -210,7 +216,7 @@ def child(play: Play, runs: list[str], folder: Path, fatal: int, lives: int) -> 
 def recorded(folder: Path) -> dict[str, list[list[Any]]]:
     """Return what stands in the journal, by run."""
     found: dict[str, list[list[Any]]] = {}
-    with closing(sqlite3.connect(folder / "journal.db")) as connection:
+    with closing(sqlite3.connect(folder / "store.db")) as connection:
         sql = "SELECT run, seq, actor, cause, kind, data FROM events ORDER BY run, seq"
         try:
             for run, *event in connection.execute(sql):
@@ -282,7 +288,9 @@ def main() -> None:
     sys.stdout.flush()
     many = deadly_steps(first["end"]["steps"], crowd)
     # Most of the time is spent waiting for the disk, so several wait at once.
-    workers = [tell_some(play, runs, root, many[it::WORKERS], it) for it in range(WORKERS)]
+    workers = [
+        tell_some(play, runs, root, many[number::WORKERS], number) for number in range(WORKERS)
+    ]
     for number, worker in enumerate(workers):
         os.waitpid(worker, 0)
         sys.stdout.write((root / f"stories-{number}").read_text())

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -14,26 +13,29 @@ import pytest
 
 from support.board_cascade import NAME, handled, host_of, spec
 from support.effort import TIMES
-from support.run_play import ADA, Seconds
-from weft.adapters.memory import MemoryJournal
-from weft.adapters.sqlite import SqliteJournal
+from support.journal_play import look
+from support.run_play import ADA
+from support.stopping_store import LaterClock, StoppingStore, work_until_stopped
+from weft.adapters.sql import SqliteStore
 from weft.engine.events import Event
+from weft.errors import StoreError
 from weft.inspect.replay import check_replay
 from weft.ports.scope import Scope
-from weft.testing.journal.lossy import LossyJournal
+from weft.testing.store.lossy import LossyStore
 
 KILLER = Path(__file__).with_name("board_killer.py")
 TESTS = Path(__file__).parents[1]
 KILLS = 5 if TIMES > 1 else 2
 #: How many artifacts are published: with what follows, three times as many are handled.
 ARTIFACTS = 24 if TIMES == 1 else 3334
-APP = Scope("app")
+APP = Scope.operator("app")
 
 
 def lives(path: Path, artifacts: int, number: int, letters: int, until: int | None) -> int:
     """Let a process live until so many batches are written, or to its end; return how it ended."""
     command = [sys.executable, str(KILLER), str(path), str(artifacts), str(number), str(letters)]
-    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    places = os.pathsep.join((str(TESTS), os.environ.get("PYTHONPATH", "")))
+    environment = {**os.environ, "PYTHONPATH": places}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as child:
         assert child.stdout is not None
         for line in child.stdout:
@@ -49,18 +51,18 @@ def lives(path: Path, artifacts: int, number: int, letters: int, until: int | No
 
 async def found(path: Path) -> dict[str, list[Event]]:
     """Read all runs; what replays otherwise than it was written is a fault."""
-    journal = await SqliteJournal.open(path)
-    host = host_of(spec(), journal)
+    store = await SqliteStore.open(path)
+    host = host_of(spec(), store)
     async with host:
         runs: dict[str, list[Event]] = {}
-        for row in await journal.runs(APP, limit=1000):
+        for row in await store.runs(APP, limit=1000):
             assert row.status != "running"
-            runs[row.run] = await journal.read(APP, row.run)
+            runs[row.run] = await store.read(APP, row.run)
             workflow = await host.workflow(row.run, scope=APP)
             assert check_replay(workflow, row.run, runs[row.run]) == []
-        assert await journal.unread() == []
-        consumed = await journal.consumed("app", NAME, limit=1_000_000)
-    told = Counter((it.agent, it.artifact) for it in consumed)
+        consumed = await store.consumed("app", NAME, owners=None, limit=1_000_000)
+    assert look(path, "SELECT * FROM mail") == []
+    told = Counter((entry.agent, entry.artifact) for entry in consumed)
     assert set(told.values()) <= {1}, "every artifact is handled once by each agent"
     return runs
 
@@ -83,81 +85,33 @@ def killed_often(path: Path, artifacts: int, letters: int, batches: int) -> None
 
 
 def test_cascade_with_killed_processes_handles_every_artifact_once(tmp_path):
-    path = tmp_path / "journal.db"
+    path = tmp_path / "store.db"
     killed_often(path, ARTIFACTS, 0, 4 * ARTIFACTS)
     runs = asyncio.run(found(path))
-    seeds = [f"{it}" for it in range(ARTIFACTS)]
+    seeds = [f"{number}" for number in range(ARTIFACTS)]
     assert all_handled(runs) == Counter(
         {
-            **{("Scout", (it,)): 1 for it in seeds},
-            **{("Writer", (f"{it}>Scout",)): 1 for it in seeds},
-            **{("Editor", (f"{it}>Scout>Writer",)): 1 for it in seeds},
+            **{("Scout", (seed,)): 1 for seed in seeds},
+            **{("Writer", (f"{seed}>Scout",)): 1 for seed in seeds},
+            **{("Editor", (f"{seed}>Scout>Writer",)): 1 for seed in seeds},
         }
     )
 
 
 def test_letters_with_killed_processes_are_handled_once(tmp_path):
-    path, artifacts = tmp_path / "journal.db", max(12, ARTIFACTS // 2 * 2 // 3)
+    path, artifacts = tmp_path / "store.db", max(12, ARTIFACTS // 2 * 2 // 3)
     killed_often(path, artifacts, 1, 4 * artifacts)
     whole = all_handled(asyncio.run(found(path)))
-    seeds = [f"{it}" for it in range(artifacts)]
+    seeds = [f"{number}" for number in range(artifacts)]
     for agent, end in (("Scout", ""), ("Reader", ""), ("Writer", ">Scout")):
         of_agent = {what: n for (who, what), n in whole.items() if who == agent}
-        assert of_agent == {(f"{it}{end}",): 1 for it in seeds}
-    paired = Counter(it for (who, what), _ in whole.items() if who == "Pairs" for it in what)
+        assert of_agent == {(f"{seed}{end}",): 1 for seed in seeds}
+    paired = Counter(item for (who, what), _ in whole.items() if who == "Pairs" for item in what)
     assert set(paired.values()) == {1}
     assert len(paired) == artifacts // 2 * 2
 
 
 # -- without processes: a store that stops at any append, and one that loses acknowledgements
-
-
-class StoppingJournal:
-    """Stops at an append for good: before it is written, or after."""
-
-    def __init__(self, journal, at, *, written):
-        self._journal = journal
-        self._left = at
-        self._written = written
-        self.stopped = asyncio.Event()
-        self._writing = set()
-
-    def __getattr__(self, name):
-        return getattr(self._journal, name)
-
-    async def append(self, batch):
-        self._left -= 1
-        if self._left <= 0:
-            if self._left == 0 and self._written:
-                await self._append(batch)
-            self.stopped.set()
-            await asyncio.Event().wait()
-        await self._append(batch)
-
-    async def _append(self, batch):
-        task = asyncio.create_task(self._journal.append(batch))
-        self._writing.add(task)
-        await asyncio.shield(task)
-
-    async def still(self):
-        """Return when nothing is being written any more: the dead write nothing later."""
-        await asyncio.gather(*self._writing, return_exceptions=True)
-
-    async def claim(self, *_args, **_options):
-        """Do nothing: the dead release nothing."""
-        return False
-
-    async def close(self):
-        """Leave the store to those who live."""
-
-
-class Hours(Seconds):
-    """A clock that goes on where another has stopped, when its process counts as dead."""
-
-    def __init__(self, since):
-        super().__init__()
-        self._time = count(1000 + since * 3_600_000, 1000)
-        self._ids = count(since * 1000)
 
 
 AGENTS = ("Scout", "Writer", "Editor", "Gate", "Reader", "Pairs")
@@ -174,36 +128,55 @@ async def publish(host):
     await host.quiet()
 
 
-async def stopped_at(journal, at, written):
-    """Let a host work until its store stops, and leave it as a killed process leaves its runs."""
-    stopping = StoppingJournal(journal, at, written=written)
-    host = host_of(spec(AGENTS), stopping, clock=Hours(0))
-    work = asyncio.create_task(publish(host))
-    stopped = asyncio.create_task(stopping.stopped.wait())
-    await asyncio.wait({work, stopped}, return_when=asyncio.FIRST_COMPLETED)
-    was_stopped = stopping.stopped.is_set()
-    for task in (work, stopped):
-        task.cancel()
-    await asyncio.gather(work, stopped, return_exceptions=True)
-    await host.close()
-    await stopping.still()
-    return was_stopped
+async def stopped_at(path, at, written):
+    """Let a host work until its store stops; tell whether it did."""
+    clock = LaterClock(0)
+    stopping = StoppingStore(await SqliteStore.open(path, clock=clock), at, after=written)
+    host = host_of(spec(AGENTS), stopping, clock=clock)
+    return await work_until_stopped(host, stopping, publish(host))
 
 
-async def gone_on(journal, hour=1):
+async def gone_on(path, lose=0):
     """Let another host take everything up, and return what was handled in all."""
-    async with host_of(spec(AGENTS), journal, clock=Hours(hour)) as host:
+    clock = LaterClock(1)
+    store = await SqliteStore.open(path, clock=clock)
+    if lose:
+        store = LossyAppends(store, lose)
+    async with host_of(spec(AGENTS), store, clock=clock) as host:
         await host.recover()
         await publish(host)
         runs = {}
         for row in await host.runs(scope=APP):
             assert row.status == "waiting"
-            events = [it async for it in host.events(row.run, scope=APP) if isinstance(it, Event)]
+            events = [
+                event async for event in host.events(row.run, scope=APP) if isinstance(event, Event)
+            ]
             workflow = await host.workflow(row.run, scope=APP)
             assert check_replay(workflow, row.run, events) == []
             runs[row.run] = events
-        assert await host._journal.unread() == []
-        return all_handled(runs)
+    assert look(path, "SELECT * FROM mail") == []
+    return all_handled(runs), store
+
+
+class LossyAppends(LossyStore):
+    """Loses the first answer to each n-th batch."""
+
+    def __init__(self, store, number):
+        super().__init__(store)
+        self._number = number
+        self.batches = set()
+
+    async def append(self, batch, *, owner):
+        left = await self._store.append(batch, owner=owner)
+        if batch.id not in self.batches:
+            self.batches.add(batch.id)
+            if len(self.batches) % self._number == 0:
+                self.lost += 1
+                raise StoreError("the connection broke", retryable=True, uncertain=True)
+        return left
+
+    def _answer(self, _what):
+        """Lose no answers to mail, claims and heartbeats."""
 
 
 #: What each agent is to handle, whatever happens.
@@ -226,28 +199,20 @@ def expect_whole(whole):
     assert set(whole.values()) == {1}
 
 
-async def opened(kind, path):
-    return MemoryJournal() if kind == "memory" else await SqliteJournal.open(path)
-
-
 @pytest.mark.parametrize("written", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("at", range(1, APPENDS + 1, 1 if TIMES > 1 else 3))
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_whoever_dies_at_an_append_leaves_a_board_that_goes_on(tmp_path, kind, at, written):
+def test_board_continues_after_a_process_dies_at_an_append(tmp_path, at, written):
     async def scenario():
-        journal = await opened(kind, tmp_path / "j.db")
-        assert await stopped_at(journal, at, written)
-        return await gone_on(journal)
+        assert await stopped_at(tmp_path / "store.db", at, written)
+        return await gone_on(tmp_path / "store.db")
 
-    expect_whole(asyncio.run(asyncio.wait_for(scenario(), 30)))
+    expect_whole(asyncio.run(asyncio.wait_for(scenario(), 30))[0])
 
 
 @pytest.mark.parametrize("number", range(1, APPENDS + 1, 1 if TIMES > 1 else 4))
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-async def test_board_with_lost_acknowledgements_loses_nothing(tmp_path, kind, number):
-    """The acknowledgement of each n-th batch is lost; of all of them where n is 1."""
-    journal = LossyJournal(await opened(kind, tmp_path / "j.db"), lambda it: it % number == 0)
-    whole = await gone_on(journal)
+async def test_board_with_lost_answers_loses_nothing(tmp_path, number):
+    """The first answer to each n-th batch is lost; to all of them where n is 1."""
+    whole, store = await gone_on(tmp_path / "store.db", number)
     expect_whole(whole)
-    assert journal.written >= APPENDS
-    assert journal.lost == journal.written // number
+    assert len(store.batches) >= APPENDS
+    assert store.lost == len(store.batches) // number

@@ -32,7 +32,8 @@ def stories(tmp_path_factory):
             command, check=False, capture_output=True, text=True, timeout=100 * TIMES
         )
         assert done.returncode == 0, done.stderr
-        assert not done.stderr
+        unexpected = [line for line in done.stderr.splitlines() if "performed twice" not in line]
+        assert not unexpected
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     return told
@@ -57,7 +58,7 @@ def written(death):
 def expect_as_if_nothing_had_been(undisturbed, disturbed):
     steps = undisturbed["end"]["steps"]
     for story in disturbed:
-        where = [steps[it - 1] for it in story["fatal"]]
+        where = [steps[item - 1] for item in story["fatal"]]
         assert story["exits"] == [-signal.SIGKILL] * len(where) + [0], where
         assert story["end"]["runs"] == undisturbed["end"]["runs"], where
         expect_no_repetition(story, undisturbed, where)
@@ -80,7 +81,7 @@ def expect_repeated_only_if_unrecorded(story, where):
 def expect_nothing_ahead_of_the_journal(story, where):
     """Check that whatever had been done was allowed by an event that had been written before."""
     for death in story["deaths"]:
-        assert {it.split()[0] for it in death["effects"]} <= written(death), where
+        assert {effect.split()[0] for effect in death["effects"]} <= written(death), where
 
 
 def expect_enough_kills(undisturbed, disturbed):
@@ -117,7 +118,7 @@ def by_turn(run):
     """Return what happened in each turn, without the numbers that depend on who was faster."""
     turns = {}
     for _seq, actor, _cause, turn, kind, data in run["events"]:
-        kept = {name: it for name, it in data.items() if name not in NUMBERED.get(kind, ())}
+        kept = {name: entry for name, entry in data.items() if name not in NUMBERED.get(kind, ())}
         turns.setdefault(turn, []).append([actor, kind, kept])
     return turns
 
@@ -138,7 +139,7 @@ def test_members_of_a_group_are_killed_at_every_step(stories):
     wanted = undisturbed["end"]["runs"]["run0"]
     assert wanted["outcome"] == ["completed", "all were heard"]
     assert wanted["variables"] == {"checked": "the bill", "picked": "yes", "sure": True}
-    assert [it[1] for it in wanted["messages"]].count("Judge") == 1
+    assert [message[1] for message in wanted["messages"]].count("Judge") == 1
     for story in disturbed:
         where = story["fatal"]
         found = story["end"]["runs"]["run0"]
@@ -151,7 +152,7 @@ def test_members_of_a_group_are_killed_at_every_step(stories):
         expect_nothing_ahead_of_the_journal(story, where)
 
 
-def test_the_steps_are_what_they_are_said_to_be(stories):
+def test_steps_are_called_in_the_documented_order(stories):
     """Otherwise the tests above could pass because nothing is ever killed at the right place."""
     undisturbed, *disturbed = stories("handover")
     steps = undisturbed["end"]["steps"]
@@ -163,7 +164,7 @@ def test_the_steps_are_what_they_are_said_to_be(stories):
     }
     assert "after tool refund" in repeated
     assert "after model Router" in repeated
-    assert not any(it.startswith(("after append", "before tool")) for it in repeated)
+    assert not any(text.startswith(("after append", "before tool")) for text in repeated)
     for story in once:
         step = steps[story["fatal"][0] - 1]
         if step.startswith("before append RunStarted"):

@@ -11,10 +11,8 @@ import pytest
 from behaviour.bad_run_play import ADA
 from support.effort import TIMES
 from support.group_play import CODE, team
-from support.run_play import Seconds
-from support.stopping_journal import StoppingJournal
-from weft.adapters.memory import MemoryJournal
-from weft.adapters.sqlite import SqliteJournal
+from support.stopping_store import LaterClock, StoppingStore, work_until_stopped
+from weft.adapters.sql import SqliteStore
 from weft.engine.events import Event, ToolCalled, ToolReturned
 from weft.inspect.replay import check_replay
 from weft.runtime.signals import Answer
@@ -52,36 +50,32 @@ async def started(host):
         await host.start("Side", scope=ADA, message="write", run="run")
 
 
-async def killed(journal, at, written):
-    """Let a host work until its store stops, and leave it as a killed process leaves its runs."""
-    stopping = StoppingJournal(journal, at, after=written)
-    host = host_for(team(), script(), code=CODE, journal=stopping, clock=Seconds())
+async def stopped_at(path, at, written):
+    """Let a host work until its store stops; tell whether it did."""
+    clock = LaterClock(0)
+    stopping = StoppingStore(await SqliteStore.open(path, clock=clock), at, after=written)
+    host = host_for(team(), script(), code=CODE, store=stopping, clock=clock)
 
     async def whole():
         await started(host)
         await lead(host)
 
-    work = asyncio.create_task(whole())
-    stopped = asyncio.create_task(stopping.stopped.wait())
-    await asyncio.wait({work, stopped}, return_when=asyncio.FIRST_COMPLETED)
-    was_stopped = stopping.stopped.is_set()
-    for task in (work, stopped):
-        task.cancel()
-    await asyncio.gather(work, stopped, return_exceptions=True)
-    await host.close()
-    return was_stopped
+    return await work_until_stopped(host, stopping, whole())
 
 
-async def finished(journal):
-    """Let another host take the run over, and return what became of it."""
-    host = host_for(team(), script(), code=CODE, journal=journal, clock=Seconds())
+async def finished(path):
+    """Let another host take the run over, and return its end."""
+    clock = LaterClock(1)
+    store = await SqliteStore.open(path, clock=clock)
+    host = host_for(team(), script(), code=CODE, store=store, clock=clock)
     async with host:
         await started(host)
-        if (await host.run("run", scope=ADA)).status == "running":
-            await host.resume("run", scope=ADA, take_over=True)
+        await host.recover()
         row = await lead(host)
         state = await host.state("run", scope=ADA)
-        events = [it async for it in host.events("run", scope=ADA) if isinstance(it, Event)]
+        events = [
+            event async for event in host.events("run", scope=ADA) if isinstance(event, Event)
+        ]
         return (
             row,
             state,
@@ -92,30 +86,28 @@ async def finished(journal):
 
 def outcome(state):
     """Return what a run has come to, without the numbers of its events."""
-    said = [(it.role, it.agent, it.text) for it in state.messages]
+    said = [(message.role, message.agent, message.text) for message in state.messages]
     return state.outcome, dict(state.variables), said, state.turns
 
 
 @pytest.mark.parametrize("written", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("at", range(1, APPENDS + 1))
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_whoever_dies_at_an_append_leaves_a_run_that_goes_on(tmp_path, kind, at, written):
-    async def scenario(first):
-        path = tmp_path / f"j{first}.db"
-        journal = MemoryJournal() if kind == "memory" else await SqliteJournal.open(path)
-        stopped = await killed(journal, first, written) if first else False
-        row, state, events, mismatches = await finished(journal)
+def test_run_continues_after_a_process_dies_at_an_append(tmp_path, at, written):
+    async def scenario(first, number=0):
+        path = tmp_path / f"store{first}-{number}.db"
+        stopped = await stopped_at(path, first, written) if first else False
+        row, state, events, mismatches = await finished(path)
         assert stopped is bool(first)
         assert row.outcome == "completed"
         assert mismatches == []
-        called = [it.data.id for it in events if isinstance(it.data, ToolCalled)]
-        returned = [it.data.id for it in events if isinstance(it.data, ToolReturned)]
+        called = [event.data.id for event in events if isinstance(event.data, ToolCalled)]
+        returned = [event.data.id for event in events if isinstance(event.data, ToolReturned)]
         assert sorted(called) == sorted(set(called)) == sorted(returned)
         return outcome(state)
 
     async def both():
         undisturbed = await scenario(0)
-        for _ in range(TIMES):
-            assert await scenario(at) == undisturbed
+        for number in range(TIMES):
+            assert await scenario(at, number) == undisturbed
 
     asyncio.run(asyncio.wait_for(both(), 60 * TIMES))

@@ -8,13 +8,14 @@ import pytest
 
 import weft.packages
 from weft.catalogue import CATALOGUE, FAMILIES
+from weft.check import problems
 from weft.check.run import RULES
 from weft.check.workspace import WORKSPACE_RULES
 
 CODE = re.compile(rf"({'|'.join(FAMILIES)})\d{{3}}")
-#: What only a program that builds a flow, and what only the Generator reports.
-ELSEWHERE = {f"FLOW{number:03}" for number in (4, 11, 33, 34)} | {
-    entry.code for entry in FAMILIES["GEN"]
+#: What only a program that builds a flow, and what only the Generator or scenarios report.
+ELSEWHERE = {f"FLOW{number:03}" for number in (2, 4, 11, 33, 34)} | {
+    entry.code for family in ("GEN", "TEST") for entry in FAMILIES[family]
 }
 
 
@@ -38,12 +39,9 @@ def test_every_entry_is_complete(entry):
 
 
 def codes_in_reader():
-    """Return the codes that are named in the modules of `weft.packages`."""
-    nodes = [
-        node
-        for path in Path(weft.packages.__path__[0]).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-    ]
+    """Return the codes that are named where files are read and validated."""
+    files = [*Path(weft.packages.__path__[0]).rglob("*.py"), Path(problems.__file__)]
+    nodes = [node for path in files for node in ast.walk(ast.parse(path.read_text()))]
     texts = {node.value for node in nodes if isinstance(node, ast.Constant)}
     return {text for text in texts if isinstance(text, str) and CODE.fullmatch(text)}
 

@@ -3,7 +3,7 @@
 import pytest
 
 from support.corpus import FOLDER, cases_in, findings_of, read_corpus
-from weft.check.run import RULES
+from weft.catalogue import CATALOGUE
 
 CASES = [
     pytest.param(case, id=f"{file.stem}: {case.name}")
@@ -17,6 +17,6 @@ def test_workflow_has_the_expected_findings(case):
     assert findings_of(case) == case.expected
 
 
-def test_cases_name_codes_of_rules():
+def test_cases_name_codes_of_the_catalogue():
     named = {code for parameters in CASES for code in parameters.values[0].codes}
-    assert named <= {rule.code for rule in RULES}
+    assert named <= CATALOGUE.keys()

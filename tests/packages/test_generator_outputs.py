@@ -65,7 +65,7 @@ def test_a_field_too_many_or_too_few_is_refused(model):
 
 
 @pytest.mark.parametrize("pattern", range(1, 10))
-def test_what_the_second_half_makes_fits_the_package(pattern):
+def test_output_of_the_second_half_fits_the_package(pattern):
     drafts = plain_drafts(_plan(pattern))
     for agent in MAKERS:
         assert fault(STEP_OF[agent].output or "", plain_part(agent, drafts)) is None, agent
@@ -96,7 +96,7 @@ PARTS = (
 )
 
 
-@pytest.mark.parametrize("part", PARTS, ids=lambda it: it.__name__)
+@pytest.mark.parametrize("part", PARTS, ids=lambda item: item.__name__)
 def test_package_and_code_name_the_same_fields(part):
     fields = {info.alias or name for name, info in part.model_fields.items()}
     assert set(MODELS[part.__name__]) == fields

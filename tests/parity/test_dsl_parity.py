@@ -34,9 +34,9 @@ PROOFS = {
     "Steps.then": "test_start_with_then_and_finally_do_steps_in_order",
     "Steps.then.configure": "test_with_context_shows_pieces_in_order",
     "Steps.then.name": "test_one_step_may_occur_several_times_under_different_names",
-    "Steps.branch": "test_branch_goes_one_of_several_paths",
-    "Steps.branch.otherwise": "test_branch_goes_one_of_several_paths",
-    "Steps.branch.name": "test_branch_goes_one_of_several_paths",
+    "Steps.branch": "test_branch_takes_one_of_several_paths",
+    "Steps.branch.otherwise": "test_branch_takes_one_of_several_paths",
+    "Steps.branch.name": "test_branch_takes_one_of_several_paths",
     "Steps.fork": "test_fork_goes_side_by_side_and_join_follows",
     "Steps.fork.name": "test_fork_goes_side_by_side_and_join_follows",
     "Steps.join": "test_fork_goes_side_by_side_and_join_follows",
@@ -67,7 +67,7 @@ PROOFS = {
     "Workflow.findings": "test_build_raises_all_errors_at_once_and_keeps_warnings",
     "Workflow.build": "test_build_raises_all_errors_at_once_and_keeps_warnings",
     "Workflow.save": "test_code_and_files_say_the_same",
-    "Path.complete": "test_branch_goes_one_of_several_paths",
+    "Path.complete": "test_branch_takes_one_of_several_paths",
     "LowConfidencePath.rejoin_main_flow": "test_confidence_ends_or_rejoins",
     "ForkPath.on_failure": "test_fork_goes_side_by_side_and_join_follows",
     "StepOptions.with_context": "test_with_context_shows_pieces_in_order",
@@ -118,7 +118,7 @@ def own_names(builder: type):
     for base in builder.__mro__:
         listed = base in BUILDERS and base is not builder
         if not listed and base.__module__.startswith("weft.") and not base.__name__.startswith("_"):
-            yield from (it for it in vars(base) if not it.startswith("_") and it not in INSIDE)
+            yield from (var for var in vars(base) if not var.startswith("_") and var not in INSIDE)
 
 
 def offered():

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+import yaml
 
 from weft.spec import plan
 from weft.spec.part import Part
+from weft.spec.scenario import Scenario
 from weft.spec.workflow import Pack, WorkflowSpec
 
 ROOT = Path(__file__).parents[2]
@@ -38,11 +40,11 @@ HELPERS = {
         "workflow_name",
         "module_name",
     ),
-    f"{GENERATOR}_split.py::test_a_module_that_nobody_staffed_gets_the_agents_it_needs": (
+    f"{GENERATOR}_split.py::test_unstaffed_module_gets_its_agents": (
         "module_description",
         "agents_needed",
     ),
-    f"{GENERATOR}_plan_rules.py::test_a_broken_rule_is_said_where_it_is_broken": ("pattern",),
+    f"{GENERATOR}_plan_rules.py::test_violation_is_reported_at_its_place": ("pattern",),
     f"{GENERATOR}_transformations.py::test_agents_are_shown_what_they_and_their_tools_speak_of": (
         "purpose",
     ),
@@ -50,7 +52,7 @@ HELPERS = {
         "trigger_hint",
     ),
     # Boards in code: what is given to the builder becomes the field.
-    f"{BOARD}_publishing.py::test_what_is_no_type_of_the_board_is_refused": ("schema", "artifacts"),
+    f"{BOARD}_publishing.py::test_unknown_or_invalid_artifact_is_refused": ("schema", "artifacts"),
     f"{BOARD}_package.py::test_code_and_files_say_the_same": ("description",),
     f"{BOARD}_subscriptions.py::test_join_by_a_function": ("function",),
     f"{BOARD}_subscriptions.py::test_a_join_window_of_time_expires_with_an_event": (
@@ -68,20 +70,19 @@ HELPERS = {
     f"{BOARD}_orchestration.py::test_hooks_in_their_order": ("components", "hooks"),
     f"{BOARD}_publishing.py::test_an_engine_of_ones_own": ("options",),
     f"{BOARD}_publishing.py::test_best_of_publishes_the_result_with_the_highest_score": ("score",),
-    f"{BOARD}_variables.py::test_what_agents_say_and_how_often_they_work_sets_variables": (
-        "board",
-    ),
+    f"{BOARD}_variables.py::test_messages_and_turn_counts_set_variables": ("board",),
     f"{BOARD}_package.py::test_a_board_from_files_runs_the_same": ("function",),
     f"{BOARD}_context.py::test_default_provider_returns_correlation_newest_first": ("context",),
     f"{BOARD}_subscriptions.py::test_each_artifact_of_a_type_wakes_the_agent_and_others_do_not": (
         "agents",
     ),
-    f"{BOARD}_publishing.py::test_types_of_one_name_are_told_apart_by_their_whole_names": ("name",),
+    f"{BOARD}_publishing.py::test_types_of_one_name_are_distinguished_by_module": ("name",),
 }
 
 ROOTS = (
     WorkflowSpec,
     Pack,
+    Scenario,
     plan.ActionPlan,
     plan.PatternSelectionOutput,
     plan.WorkflowStrategyOutput,
@@ -123,22 +124,29 @@ def functions_of(file):
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     found = [node for node in ast.walk(ast.parse(text)) if isinstance(node, functions)]
     lines = text.splitlines()
-    starts = {it.name: min([it.lineno, *(d.lineno for d in it.decorator_list)]) for it in found}
-    return {it.name: "\n".join(lines[starts[it.name] - 1 : it.end_lineno]) for it in found}
+    starts = {
+        part.name: min([part.lineno, *(d.lineno for d in part.decorator_list)]) for part in found
+    }
+    return {part.name: "\n".join(lines[starts[part.name] - 1 : part.end_lineno]) for part in found}
 
 
 @cache
 def corpus_cases(file):
     """Return the text of every case of a corpus of findings, with that of its base, by name."""
     base, *cases = re.split(r"^- case: ", (ROOT / file).read_text(), flags=re.MULTILINE)
-    return {it.partition("\n")[0].strip("'"): f"{base}\n{it}" for it in cases}
+    return {case.partition("\n")[0].strip("'"): f"{base}\n{case}" for case in cases}
 
 
 def source_of(test):
     file, _, name = test.partition("::")
     if file.endswith(".yaml"):
         return corpus_cases(file).get(name, "")
-    return functions_of(file).get(name, "") if name.startswith("test_") else ""
+    source = functions_of(file).get(name, "") if name.startswith("test_") else ""
+    cases = (ROOT / file).parent / "cases" / f"{Path(file).stem}.yaml"
+    if "CASES[" in source and cases.is_file():
+        # The table of the test, which is in a file of its own.
+        source += str(yaml.safe_load(cases.read_text()).get(name, ""))
+    return source
 
 
 def proves(test, field):
@@ -182,4 +190,4 @@ def test_every_helper_is_needed():
 def test_every_capability_names_tests_that_exist(row):
     named = CAPABILITIES[row]
     tests = [named] if isinstance(named, str) else named
-    assert [it for it in tests if not source_of(it)] == []
+    assert [test for test in tests if not source_of(test)] == []

@@ -18,12 +18,11 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+import weft.board as providers
 from support.effort import TIMES
-from weft.adapters.memory import MemoryJournal
+from weft.adapters.memory import MemoryStore
 from weft.adapters.python_tools.loader import PythonToolLoader
-from weft.adapters.sqlite import SqliteJournal
-from weft.context import providers
-from weft.context.providers import SemanticContextProvider
+from weft.adapters.sql import SqliteStore
 from weft.context.similarity import Similarity
 from weft.engine.events import SOURCE, ArtifactPublished, ContextFetched, RunStarted
 from weft.engine.events.codec import encode
@@ -40,8 +39,8 @@ from weft.spec.workflow import WorkflowSpec
 from weft.testing import WordEmbedder
 from weft.testing.clock import ManualClock
 from weft.testing.hosts import host_for
-from weft.testing.journal.board_samples import BoardRun
 from weft.testing.models import FunctionModel
+from weft.testing.store.board_samples import BoardRun
 
 NAME = "Board"
 NOW = 100_000
@@ -60,12 +59,12 @@ def spec(agents=AGENTS):
     return WorkflowSpec.model_validate(
         {
             "orchestrator": {"workflow_name": NAME},
-            "agents": [{"agent_name": it} for it in agents],
+            "agents": [{"agent_name": agent} for agent in agents],
             "board": {
-                "artifacts": [{"name": it, "schema": {"type": "object"}} for it in TYPES],
+                "artifacts": [{"name": type_, "schema": {"type": "object"}} for type_ in TYPES],
                 "agents": [
-                    {"agent": it, "labels": labels, "consumes": [{"types": ["Idea"]}]}
-                    for it, labels in agents.items()
+                    {"agent": name, "labels": labels, "consumes": [{"types": ["Idea"]}]}
+                    for name, labels in agents.items()
                 ],
             },
         }
@@ -190,13 +189,13 @@ class Curious:
         told = {
             "total": total,
             "all": len(everything),
-            "used": [it.consumed_by for it in found],
-            "page": [repr(it) for it in page],
+            "used": [item.consumed_by for item in found],
+            "page": [repr(item) for item in page],
         }
         if self.raises:
             raise ValueError(f"there are {told}")
-        guessed = [{"id": it, "type": "Guess", "payload": {}} for it in self.guesses]
-        return providers.ContextSlice([*(it.item() for it in found), *guessed], told)
+        guessed = [{"id": guess, "type": "Guess", "payload": {}} for guess in self.guesses]
+        return providers.ContextSlice([*(item.item() for item in found), *guessed], told)
 
 
 LEAVES = (
@@ -207,7 +206,7 @@ LEAVES = (
 def semantic(chance):
     """Return a provider that compares meanings, by every query there is."""
     query = chance.choice([{"query": "tea"}, {"query_field": "text"}, {"query_field": "none"}, {}])
-    return SemanticContextProvider(
+    return providers.SemanticContextProvider(
         **query,
         limit=chance.choice([1, 3, 10]),
         threshold=chance.choice([0, 0.2, 0.5]),
@@ -259,7 +258,7 @@ def tree(chance, guesses, depth=0):  # noqa: PLR0911 - one for each kind
 async def snapshot(ctx, inputs):
     """Fill the state as a component may."""
     found, total = await ctx.board.query_artifacts(FilterConfig(limit=3))
-    ctx.state["context_snapshot"] = [it.item() for it in found]
+    ctx.state["context_snapshot"] = [item.item() for item in found]
     ctx.state["seen"] = total
 
 
@@ -297,15 +296,21 @@ def hidden_one(chance, number, agent, app):
 # -- what an agent is given
 
 
-async def written(journal, app, board):
+async def written(store, app, board):
     """Write a board: every correlation is a run."""
-    runs = {it: BoardRun(f"run-{it}", app, workflow=NAME, correlation=it) for it in CORRELATIONS}
+    owner = begun(min(AGENTS))[0].board.owner
+    runs = {
+        correlation: BoardRun(
+            f"run-{correlation}", app, workflow=NAME, correlation=correlation, owner=owner
+        )
+        for correlation in CORRELATIONS
+    }
     for correlation, at, data in board:
-        await journal.append(runs[correlation].writing(data, at=at))
-    return journal
+        await store.append(runs[correlation].writing(data, at=at), owner="worker")
+    return store
 
 
-async def given_to(journal, app, agent, provider, fallback):
+async def given_to(store, app, agent, provider, fallback):
     """Return everything that an activation is given, but how long it took, as bytes."""
     state, fetch = begun(agent)
     state = state.copy()
@@ -318,16 +323,19 @@ async def given_to(journal, app, agent, provider, fallback):
         hooks={(agent, "pre_consume"): (LinkedHook("Filler.pre_consume", snapshot),)},
     )
     workflow = replace(workflow, board_code=code)
-    ports = CodePorts(journal, ManualClock(NOW), SIMILARITY)
-    call = CodeCall(ports, workflow, state, Call("", key="key"), fetch.turn)
+    ports = CodePorts(store, ManualClock(NOW), SIMILARITY)
+    call = CodeCall(ports, workflow, state, Call("", key="key"), state.active[fetch.turn])
     given, fault = await prepare_activation(call)
-    for it in given.get("slices", ()):
-        it.pop("ms")
+    for slice_ in given.get("slices", ()):
+        slice_.pop("ms")
     fetched = ContextFetched({}, {}, board=given, error=fault)
     new = NewEvent(SOURCE, fetched, fetch.seq, fetch.turn)
     decision = decide(workflow, state, (new,), NOW)
-    sent = [[list(map(str, it.messages)), it.manifest] for it in decision.assemblies.values()]
-    return [encode(it.data) for it in decision.events], json.dumps(sent, default=str)
+    sent = [
+        [list(map(str, assembly.messages)), assembly.manifest]
+        for assembly in decision.assemblies.values()
+    ]
+    return [encode(event.data) for event in decision.events], json.dumps(sent, default=str)
 
 
 class Case:
@@ -346,8 +354,8 @@ class Case:
     def other(self):
         return altered(self.chance, self.board, self.agent, self.app)
 
-    async def given(self, journal):
-        return await given_to(journal, self.app, self.agent, self.provider, self.fallback)
+    async def given(self, store):
+        return await given_to(store, self.app, self.agent, self.provider, self.fallback)
 
 
 SEEDS = st.integers(0, 2**48)
@@ -355,11 +363,11 @@ SEEDS = st.integers(0, 2**48)
 
 @settings(max_examples=400 * TIMES, phases=[Phase.explicit, Phase.generate])
 @given(SEEDS)
-def test_what_an_agent_may_not_see_changes_nothing_of_what_it_is_given(seed):
+def test_hidden_artifacts_do_not_change_inputs(seed):
     async def scenario():
         case = Case(seed, "app")
-        before = await case.given(await written(MemoryJournal(), "app", case.board))
-        after = await case.given(await written(MemoryJournal(), "app", case.other()))
+        before = await case.given(await written(MemoryStore(), "app", case.board))
+        after = await case.given(await written(MemoryStore(), "app", case.other()))
         assert after == before
 
     asyncio.run(scenario())
@@ -367,28 +375,28 @@ def test_what_an_agent_may_not_see_changes_nothing_of_what_it_is_given(seed):
 
 @pytest.fixture(scope="module")
 def lasting(tmp_path_factory):
-    """A loop, a SQLite journal that is open in it, and names for tenants."""
+    """A loop, a SQLite store that is open in it, and names for tenants."""
     with asyncio.Runner() as runner:
-        path = tmp_path_factory.mktemp("board") / "journal.db"
-        journal = runner.run(SqliteJournal.open(path, durability="normal"))
-        yield runner, journal, (f"tenant{it}" for it in count())
-        runner.run(journal.close())
+        path = tmp_path_factory.mktemp("board") / "store.db"
+        store = runner.run(SqliteStore.open(path, durability="normal"))
+        yield runner, store, (f"tenant{item}" for item in count())
+        runner.run(store.close())
 
 
 @settings(max_examples=30 * TIMES, phases=[Phase.explicit, Phase.generate])
 @given(seed=SEEDS)
 def test_a_file_gives_what_memory_gives_and_hides_what_it_hides(lasting, seed):
-    runner, journal, tenants = lasting
+    runner, store, tenants = lasting
 
     async def scenario():
         app = next(tenants)
         case = Case(seed, app)
-        before = await case.given(await written(MemoryJournal(), app, case.board))
-        assert await case.given(await written(journal, app, case.board)) == before
+        before = await case.given(await written(MemoryStore(), app, case.board))
+        assert await case.given(await written(store, app, case.board)) == before
         # Another tenant, with the same seed and the same chance: only its name differs.
         other = next(tenants)
         twin = Case(seed, other)
-        after = await twin.given(await written(journal, other, twin.other()))
+        after = await twin.given(await written(store, other, twin.other()))
         assert _named(after, other) == _named(before, app)
 
     runner.run(scenario())
@@ -398,7 +406,7 @@ def _named(given, app):
     return repr(given).replace(app, "TENANT")
 
 
-def test_what_is_visible_does_change_what_an_agent_is_given():
+def test_visible_artifacts_change_inputs():
     """The property above could fail: most visible artifacts make a difference."""
 
     async def scenario(seed):
@@ -407,8 +415,8 @@ def test_what_is_visible_does_change_what_an_agent_is_given():
             (correlation, at, replace(data, payload={"text": "other"}))
             for correlation, at, data in case.board
         ]
-        before = await case.given(await written(MemoryJournal(), "app", case.board))
-        after = await case.given(await written(MemoryJournal(), "app", seen))
+        before = await case.given(await written(MemoryStore(), "app", case.board))
+        after = await case.given(await written(MemoryStore(), "app", seen))
         return before != after
 
     differ = sum(asyncio.run(scenario(seed)) for seed in range(200))
@@ -418,39 +426,37 @@ def test_what_is_visible_does_change_what_an_agent_is_given():
 # -- through whole hosts
 
 
-async def in_memory(_path):
-    return MemoryJournal()
+async def in_memory(_path, clock):
+    return MemoryStore(clock)
 
 
-@pytest.mark.parametrize("opened", [in_memory, SqliteJournal.open], ids=["memory", "sqlite"])
+@pytest.mark.parametrize("opened", [in_memory, SqliteStore.open], ids=["memory", "sqlite"])
 @settings(max_examples=30 * TIMES, phases=[Phase.explicit, Phase.generate])
 @given(seed=SEEDS)
-def test_what_an_agent_may_not_see_changes_nothing_that_its_model_is_sent(
-    tmp_path_factory, opened, seed
-):
+def test_hidden_artifacts_do_not_change_the_prompt(tmp_path_factory, opened, seed):
     """Through a host: what the model is sent, what was fetched for it, and the manifest."""
 
     async def story(case, board):
         sent = []
 
         def reply(request):
-            sent.append([str(it) for it in request.messages])
+            sent.append([str(message) for message in request.messages])
             return "{}"
 
         declared = declared_with(case)
-        path = tmp_path_factory.mktemp("host") / "journal.db"
+        path = tmp_path_factory.mktemp("host") / "store.db"
         linking = Linking(objects={"local:tree": case.provider, "local:fallback": case.fallback})
         clock = ManualClock(NOW)
-        host = host_for(
-            declared, FunctionModel(reply), journal=await opened(path), clock=clock, linking=linking
-        )
+        store = await opened(path, clock=clock)
+        host = host_for(declared, FunctionModel(reply), store=store, clock=clock, linking=linking)
         async with host:
-            await written(host._journal, "app", board)
+            await written(store, "app", board)
             scope = Scope("app", "ada")
             await host.publish(NAME, "Idea", {"text": "go"}, scope=scope, correlation="c9")
             await host.quiet()
-            events = [it async for it in host.events("c9", scope=scope)]
-            return sent, [_timeless(it) for it in events]
+            run = await host.run_of(NAME, "c9", scope=scope)
+            events = [event async for event in host.events(run, scope=scope)]
+            return sent, [_timeless(event) for event in events]
 
     async def both():
         case = Case(seed, "app")
@@ -472,6 +478,6 @@ def declared_with(case):
 
 def _timeless(event):
     data = json.loads(encode(event.data))
-    for it in (data.get("board") or {}).get("slices", ()):
-        it.pop("ms")
+    for slice_ in (data.get("board") or {}).get("slices", ()):
+        slice_.pop("ms")
     return event.seq, event.at, event.turn, json.dumps(data)

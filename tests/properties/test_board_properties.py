@@ -13,9 +13,8 @@ from support.board_cascade import NAME, handled, host_of, spec
 from support.board_world import Component, World, came_of, linked, never
 from support.effort import TIMES
 from support.run_play import ADA
-from weft.adapters.memory import MemoryJournal
-from weft.adapters.sqlite import SqliteJournal
-from weft.engine.board.publishing import VISIBILITY, Draft
+from weft.adapters.memory import MemoryStore
+from weft.adapters.sql import SqliteStore
 from weft.engine.commands import Fetch
 from weft.engine.events import (
     KIND_NAMES,
@@ -23,7 +22,7 @@ from weft.engine.events import (
     DeliveryMissed,
     Event,
     RunEnded,
-    StopAsked,
+    StopRequested,
     TurnFailed,
     TurnStarted,
 )
@@ -80,7 +79,7 @@ boards = st.fixed_dictionaries(
     {
         "agents": st.lists(agents, min_size=1, max_size=len(AGENTS)),
         "max_concurrency": st.integers(1, 4),
-        "breaker": st.sampled_from([1, 3, 1000]),
+        "max_wakes_per_input": st.sampled_from([1, 3, 1000]),
         "idle_seconds": st.sampled_from([5, 60]),
     }
 )
@@ -90,38 +89,35 @@ def spec_of(board):
     """Return a board as a spec."""
     declared = [
         {
-            **it,
+            **agent,
             "agent": name,
             "context": {"kind": "empty"},
             "engines": [{"kind": "function", "function": "local:never"}],
-            "publishes": [{"type": type_} for type_ in it["publishes"]],
+            "publishes": [{"type": type_} for type_ in agent["publishes"]],
         }
-        for name, it in zip(AGENTS, board["agents"], strict=False)
+        for name, agent in zip(AGENTS, board["agents"], strict=False)
     ]
     return WorkflowSpec.model_validate(
         {
             "orchestrator": {"workflow_name": "Board"},
-            "agents": [{"agent_name": it["agent"]} for it in declared],
+            "agents": [{"agent_name": entry["agent"]} for entry in declared],
             "board": {
                 **board,
                 "agents": declared,
-                "artifacts": [{"name": it, "schema": PAYLOAD} for it in TYPES],
+                "artifacts": [{"name": type_, "schema": PAYLOAD} for type_ in TYPES],
             },
         }
     )
 
 
 drafts = st.builds(
-    lambda type_, n, k, tags, after, id_: Draft(
-        type_,
-        {"n": n, **({"k": k} if k else {})},
-        "user:ada",
-        tags=tags,
-        visibility=VISIBILITY.validate_python(
-            {"kind": "after", "seconds": after, "then": {"kind": "public"}}
-        ),
-        id=id_,
-    ),
+    lambda type_, n, k, tags, after, id_: {
+        "type": type_,
+        "payload": {"n": n, **({"k": k} if k else {})},
+        "tags": tags,
+        "visibility": {"kind": "after", "seconds": after, "then": {"kind": "public"}},
+        "id": id_,
+    },
     st.sampled_from(TYPES),
     st.integers(0, 2),
     st.sampled_from([*KEYS, *KEYS, ""]),
@@ -146,13 +142,13 @@ stories = st.lists(steps, max_size=30)
 def cascade(world, effect):
     """Let an engine publish what its agent declares, until the numbers are used up."""
     inputs = world.state.active[effect.turn].inputs
-    n = min(it.payload["n"] for it in inputs)
-    keys = [it.payload["k"] for it in inputs if "k" in it.payload]
+    n = min(input_.payload["n"] for input_ in inputs)
+    keys = [input_.payload["k"] for input_ in inputs if "k" in input_.payload]
     if n <= 0:
         return []
     payload = {"n": n - 1, **({"k": keys[0]} if keys else {})}
     publishes = world.rules.agents[effect.agent].publishes
-    return [{"type": it, "payload": payload} for it in publishes]
+    return [{"type": publish, "payload": payload} for publish in publishes]
 
 
 def take(world, step):
@@ -223,7 +219,7 @@ def test_nothing_is_lost_in_silence_when_a_correlation_is_stopped(board, story, 
         take(world, step)
     if world.state.status == "ended":
         return
-    world.write(NewEvent("user:ada", StopAsked(mode, "ada")))
+    world.write(NewEvent("user:ada", StopRequested(mode, "ada")))
     work_off(world)
     assert world.state.outcome == "cancelled"
     for want in world.wanted:
@@ -243,7 +239,8 @@ def test_a_board_folds_in_parts_and_as_it_was_written_and_replays(board, story, 
     for event in events[cut:]:
         advance(compiled, part, event)
     read_again = [
-        it._replace(data=decode(KIND_NAMES[type(it.data)], encode(it.data))) for it in events
+        event._replace(data=decode(KIND_NAMES[type(event.data)], encode(event.data)))
+        for event in events
     ]
     assert part == world.state == fold(compiled, "c1", read_again)
     assert check_replay(world.workflow, "c1", events) == []
@@ -256,7 +253,7 @@ def test_a_late_result_and_one_that_comes_twice_change_nothing(board, story):
     for kind, what in story:
         before = dict(world.effects)
         take(world, (kind, what))
-        gone = [it for name, it in before.items() if name not in world.effects]
+        gone = [value for name, value in before.items() if name not in world.effects]
         for effect in gone if kind == "finish" else ():
             state, count = world.state, len(world.events)
             again = came_of(world, effect, "fail", cascade)
@@ -275,36 +272,38 @@ def test_a_restart_at_any_moment_changes_nothing(board, story):
         other.restart()
     work_off(world)
     work_off(other)
-    assert [_said(it) for it in world.events] == [_said(it) for it in other.events]
+    assert [_said(event) for event in world.events] == [_said(event) for event in other.events]
 
 
 def _said(event):
     return event.turn, event.data
 
 
-def test_the_breaker_gives_up_what_is_too_much_and_lets_the_rest_be():
+def test_the_wake_limit_gives_up_what_is_too_much_and_lets_the_rest_be():
     """One artifact from outside may wake an agent once; what it makes of it wakes it no more."""
     again = {"consumes": [{"types": ["A"]}], "prevent_self_trigger": False, "publishes": ["A"]}
-    world = world_of({"agents": [again], "breaker": 1})
-    world.publish(Draft("A", {"n": 2}, "user:ada"))
+    world = world_of({"agents": [again], "max_wakes_per_input": 1})
+    world.publish({"type": "A", "payload": {"n": 2}})
     work_off(world)
-    missed = [it.data for it in world.events if isinstance(it.data, DeliveryMissed)]
-    assert [(it.subscription, it.why) for it in missed] == [("Ann.0", "breaker")]
-    world.publish(Draft("A", {"n": 0}, "user:ada"))
+    missed = [event.data for event in world.events if isinstance(event.data, DeliveryMissed)]
+    assert [(delivery.subscription, delivery.why) for delivery in missed] == [
+        ("Ann.0", "wake_limit")
+    ]
+    world.publish({"type": "A", "payload": {"n": 0}})
     work_off(world)
-    assert Counter(it for _, it in world.started)  # The next from outside is handled.
+    assert Counter(item for _, item in world.started)  # The next from outside is handled.
     assert len(world.started) == 2
-    assert not any(isinstance(it.data, RunEnded) for it in world.events)
+    assert not any(isinstance(event.data, RunEnded) for event in world.events)
 
 
-def test_what_comes_of_an_effect_is_checked_by_the_world_itself():
+def test_effect_results_are_validated_by_the_port():
     """The world must be able to fail: an artifact that vanishes is noticed."""
     world = world_of({"agents": [{"consumes": [{"types": ["A"]}], "publishes": []}]})
-    world.publish(Draft("A", {"n": 0}, "user:ada"))
-    assert not any(isinstance(it, Fetch) for it in world.effects.values())
+    world.publish({"type": "A", "payload": {"n": 0}})
+    assert not any(isinstance(effect, Fetch) for effect in world.effects.values())
     world.wanted["Ann.0", "other"] += 1
     try:
-        world.publish(Draft("A", {"n": 0}, "user:ada"))
+        world.publish({"type": "A", "payload": {"n": 0}})
     except AssertionError:
         return
     raise AssertionError("a lost artifact was not noticed")
@@ -327,7 +326,7 @@ PLAYS = st.lists(
 )
 
 
-class Kept(MemoryJournal):
+class Kept(MemoryStore):
     """Outlives its hosts."""
 
     async def close(self):
@@ -338,16 +337,17 @@ async def calm(host, clock):
     """Wait until nothing is to be done, and nothing is due either."""
     while True:
         await host.quiet()
-        if not await host._journal.due(clock.now()) and not host.busy:
+        due = await host._store.next_due()
+        if (due is None or due > clock.now()) and not host.busy:
             return
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
 
 
 async def played(story, opened, closings, pauses=()):
     """Play a story with hosts that are closed after so many rounds of the loop after each step."""
     clock, declared = ManualClock(), spec()
     ends = list(closings)
-    host = host_of(declared, await opened(), clock=clock)
+    host = host_of(declared, await opened(clock), clock=clock)
     for number, (kind, what) in enumerate(story):
         if kind == "publish":
             correlation, type_, key = what
@@ -363,33 +363,35 @@ async def played(story, opened, closings, pauses=()):
             for _ in range(ends.pop(0)):
                 await asyncio.sleep(0)
             await host.close()
-            host = host_of(declared, await opened(), clock=clock)
+            host = host_of(declared, await opened(clock), clock=clock)
             await host.recover()
     await calm(host, clock)
     for _ in range(4):
         await clock.advance(5)
         await calm(host, clock)
     async with host:
-        rows = await host.runs(scope=Scope("app"))
+        rows = await host.runs(scope=Scope.operator("app"))
         runs = {}
         for row in rows:
-            read = host.events(row.run, scope=Scope("app"))
-            events = [it async for it in read if isinstance(it, Event)]
+            read = host.events(row.run, scope=Scope.operator("app"))
+            events = [item async for item in read if isinstance(item, Event)]
             mismatches = check_replay(await host.workflow(row.run, scope=ADA), row.run, events)
             assert mismatches == []
-            assert not [it for it in events if isinstance(it.data, TurnFailed)]
+            assert not [event for event in events if isinstance(event.data, TurnFailed)]
             runs[row.run] = events
-        consumed = await host._journal.consumed("app", NAME, limit=100_000)
-        assert await host._journal.unread() == []
+        consumed = await host._store.consumed("app", NAME, owners=None, limit=100_000)
+        for run in runs:
+            assert await host._store.pending("app", run) == []
         return runs, consumed
 
 
 def expect_apart(runs):
     """What is collected within a correlation is of that correlation alone."""
     for run, events in runs.items():
+        start = events[0].data
         for _, inputs in handled(events, run):
-            if "~" not in run:
-                assert all(it.startswith(f"{run}-") for it in inputs)
+            if not start.collects:
+                assert all(label.startswith(f"{start.correlation}-") for label in inputs)
 
 
 def meaning(runs):
@@ -404,7 +406,7 @@ def meaning(runs):
 
 def expect_recorded(runs, consumed):
     """The records of the store say what the events say."""
-    told = Counter((it.agent, it.artifact, it.run, it.turn) for it in consumed)
+    told = Counter((event.agent, event.artifact, event.run, event.turn) for event in consumed)
     events = Counter(
         (event.data.agent, artifact, run, event.turn)
         for run, several in runs.items()
@@ -420,18 +422,20 @@ def run_story(story, opened, closings):
 
 
 def kept():
-    """Open one journal in memory as often as it is wanted."""
-    journal = Kept()
+    """Open one store in memory as often as it is wanted."""
+    stores = []
 
-    async def opened():
-        return journal
+    async def opened(clock):
+        if not stores:
+            stores.append(Kept(clock))
+        return stores[0]
 
     return opened
 
 
 @settings(max_examples=10 * TIMES)
 @given(PLAYS, st.lists(st.integers(0, 60), max_size=14))
-def test_a_board_whose_hosts_are_closed_at_any_moment_goes_on_as_if_nothing_was(story, closings):
+def test_board_is_unchanged_by_closing_its_hosts_at_any_moment(story, closings):
     runs, consumed = run_story(story, kept(), closings)
     alone, _ = run_story(story, kept(), ())
     expect_apart(runs)
@@ -441,10 +445,12 @@ def test_a_board_whose_hosts_are_closed_at_any_moment_goes_on_as_if_nothing_was(
 
 @settings(max_examples=2 * TIMES)
 @given(PLAYS, st.lists(st.integers(0, 200), max_size=14))
-def test_a_board_goes_on_in_another_host_on_one_file(story, closings):
+def test_board_continues_in_another_host_on_one_file(story, closings):
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "journal.db"
-        runs, consumed = run_story(story, lambda: SqliteJournal.open(path), closings)
+        path = Path(folder) / "store.db"
+        runs, consumed = run_story(
+            story, lambda clock: SqliteStore.open(path, clock=clock), closings
+        )
     alone, _ = run_story(story, kept(), ())
     expect_apart(runs)
     expect_recorded(runs, consumed)

@@ -7,12 +7,12 @@ from hypothesis import HealthCheck, given, settings
 from support.effort import TIMES
 from support.strategies import specs
 from weft.catalogue import CATALOGUE
-from weft.check.rules import board, board_waiting
+from weft.check.rules import board
 from weft.check.run import check
 from weft.check.subject import Subject, rules_of
 from weft.spec.workflow import WorkflowSpec, plain
 
-OF_BOARDS = rules_of(board, board_waiting)
+OF_BOARDS = rules_of(board)
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
 
@@ -20,7 +20,7 @@ SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base
 @given(specs("board"))
 def test_every_board_is_judged(spec: WorkflowSpec):
     subject, data = Subject(spec, folder="W", code={"tools/a.py": "def f(x): ...\n"}), plain(spec)
-    assert all(it.code in CATALOGUE for it in check(subject))
+    assert all(finding.code in CATALOGUE for finding in check(subject))
     for rule in OF_BOARDS:
         for hit in rule.check(subject):
             assert hit.message

@@ -22,9 +22,11 @@ from weft.engine.events import (
 from weft.engine.events.codec import decode, encode
 from weft.engine.reduce import fold, reduce
 from weft.engine.rows import Batch
+from weft.engine.timers import NEVER
 from weft.errors import UsageError
 from weft.inspect.replay import check_replay
 from weft.ports.external import ExternalPorts
+from weft.runtime.runs.ownership import DEAD_AFTER
 from weft.runtime.signals import Answer, Stop, UserMessage
 from weft.testing.clock import ManualClock
 from weft.testing.hosts import host_for
@@ -49,45 +51,47 @@ class Written(NamedTuple):
 
 
 class Recording(Kept):
-    """A journal that tells what is written to it, batch by batch: no crash parts a batch."""
+    """A store that notes what is written to it, batch by batch: no crash parts a batch."""
 
-    def __init__(self, note):
-        super().__init__()
+    def __init__(self, note, clock):
+        super().__init__(clock)
         self._note = note
 
-    async def append(self, batch):
-        await super().append(batch)
+    async def append(self, batch, *, owner):
+        left = await super().append(batch, owner=owner)
         self._note(batch)
+        return left
 
 
 class Story:
     """A run that is led by signals; it may begin where another was broken off."""
 
-    def __init__(self, spec, script, verdict, signals, message):
+    def __init__(self, spec, script, verdict, signals, message, clock=None):
         self.spec, self.signals, self.message = spec, signals, message
         self.script, self.verdict = script, verdict
         self.model = Team(script, verdict)
-        self.world, self.clock = World(), ManualClock()
+        self.world, self.clock = World(), clock or ManualClock()
         self.written = []
-        self.journal = Recording(self._note)
+        self.store = Recording(self._note, self.clock)
         self._done = 0
 
     def _note(self, batch):
-        let_in = batch.expected and any(it.actor.startswith("user:") for it in batch.events)
+        let_in = batch.expected and any(event.actor.startswith("user:") for event in batch.events)
         written = Written(batch, self.clock.now(), self.world.notes, self._done + bool(let_in))
         self.written.append(written)
 
     async def broken_off(self, count):
         """Return the same story, broken off after so many batches; all else is lost."""
-        twin = Story(self.spec, self.script, self.verdict, self.signals, self.message)
-        for it in self.written[:count]:
-            await twin.journal.append(it.batch)
         last = self.written[count - 1]
-        twin.clock = ManualClock(last.now)
+        clock = ManualClock(last.now - 2 * DEAD_AFTER)
+        twin = Story(self.spec, self.script, self.verdict, self.signals, self.message, clock)
+        for written in self.written[:count]:
+            await twin.store.append(written.batch, owner="dead")
+        await clock.advance(2 * DEAD_AFTER / 1000)
         twin.world.notes, twin._done = last.notes, last.done
         seq = last.batch.row.seq
         sent = self.model.sent.items()
-        twin.model.sent = {key: it for key, it in sent if int(key.rpartition(":")[2]) <= seq}
+        twin.model.sent = {key: item for key, item in sent if int(key.rpartition(":")[2]) <= seq}
         return twin
 
     def host(self):
@@ -95,7 +99,7 @@ class Story:
             self.spec,
             self.model,
             code=CODE,
-            journal=self.journal,
+            store=self.store,
             clock=self.clock,
             outside=self.world.outside,
             linking=LINKING,
@@ -115,15 +119,18 @@ class Story:
         if kind == "later":
             await self.clock.advance(70)
             async with asyncio.timeout(10):
-                while await self.journal.due(self.clock.now()):  # noqa: ASYNC110
-                    await asyncio.sleep(0)
+                while (await self.store.next_due() or NEVER) <= self.clock.now():  # noqa: ASYNC110
+                    await asyncio.sleep(0.001)
+                await host.quiet()
             return
         await host.deliver("run", await self._made(host, kind), scope=ADA)
 
     async def _made(self, host, kind):
-        asked = [it for it in await host.requests(scope=ADA, run="run") if it.kind == "ui"]
+        asked = [
+            request for request in await host.requests(scope=ADA, run="run") if request.kind == "ui"
+        ]
         if kind == "answer" and asked:
-            first = min(asked, key=lambda it: (it.agent, str(it.payload)))
+            first = min(asked, key=lambda entry: (entry.agent, str(entry.payload)))
             return Answer(first.id, {"pick": first.agent})
         if kind in ("answer", "message"):
             return UserMessage("go on", id=f"m{self._done}")
@@ -136,7 +143,7 @@ class Story:
                 await host.start("W", scope=ADA, message=self.message, run="run")
             await host.recover()
             await self.lead(host)
-            events = [it async for it in host.events("run", scope=ADA)]
+            events = [event async for event in host.events("run", scope=ADA)]
             workflow = await host.workflow("run", scope=ADA)
             return await host.state("run", scope=ADA), events, workflow
 
@@ -145,7 +152,7 @@ class Story:
         async with self.host() as host:
             run = await host.fork("run", scope=ADA, turn=turn, values={"flag_group": False})
             await host.settled(run, scope=ADA)
-            events = [it async for it in host.events(run, scope=ADA)]
+            events = [event async for event in host.events(run, scope=ADA)]
             return run, await host.state(run, scope=ADA), events
 
     async def without_ports(self):
@@ -158,7 +165,7 @@ class Story:
             self.spec,
             FunctionModel(never),
             code=CODE,
-            journal=self.journal,
+            store=self.store,
             clock=self.clock,
             outside=ExternalPorts(),
             linking=LINKING,
@@ -172,7 +179,7 @@ def play(story):
 
 def meaning(state):
     """A state without numbers and times of events."""
-    said = [(it.role, it.agent, it.text, it.to) for it in state.messages]
+    said = [(message.role, message.agent, message.text, message.to) for message in state.messages]
     return {
         "status": state.status,
         "end": (state.outcome, state.reason),
@@ -181,15 +188,18 @@ def meaning(state):
         "turns": state.turn_counts,
         # With the first member that fails its group does, however far the others are.
         "spent": None if "(in the group" in state.reason else state.spent,
-        "asked": sorted((it.kind, it.agent, str(it.payload)) for it in state.requests.values()),
+        "asked": sorted(
+            (request.kind, request.agent, str(request.payload))
+            for request in state.requests.values()
+        ),
     }
 
 
 def expect_sent_as_recorded(model, events, workflow):
     recorded = {
-        f"app/run:{it.seq}": (it.data.agent, it.data.digest)
-        for it in events
-        if isinstance(it.data, ContextAssembled)
+        f"app/run:{event.seq}": (event.data.agent, event.data.digest)
+        for event in events
+        if isinstance(event.data, ContextAssembled)
     }
     for key, (agent, messages, _) in model.sent.items():
         assert recorded[key] == (agent, digest_of(messages, workflow.views[agent].extras))
@@ -201,10 +211,10 @@ def expect_replayed(story, state, events, workflow, cut):
     part = fold(compiled, "run", events[:cut])
     for event in events[cut:]:
         part, _ = reduce(compiled, part, event)
-    kinds = [KIND_NAMES[type(it.data)] for it in events]
+    kinds = [KIND_NAMES[type(event.data)] for event in events]
     read = [
-        it._replace(data=decode(kind, encode(it.data)))
-        for kind, it in zip(kinds, events, strict=True)
+        event._replace(data=decode(kind, encode(event.data)))
+        for kind, event in zip(kinds, events, strict=True)
     ]
     assert part == state == fold(compiled, "run", events) == fold(compiled, "run", read)
     assert play(story.without_ports()) == state
@@ -214,10 +224,16 @@ def expect_replayed(story, state, events, workflow, cut):
 def expect_done_once(story, events, workflow):
     """Nothing that was recorded was asked for again, and models were sent what is recorded."""
     for kind in (ModelReplied, ToolReturned):
-        causes = [it.cause for it in events if isinstance(it.data, kind) and it.actor != "engine"]
+        causes = [
+            event.cause
+            for event in events
+            if isinstance(event.data, kind) and event.actor != "engine"
+        ]
         assert len(causes) == len(set(causes)), "a result is recorded once"
     surfaces = [
-        (it.data.call, it.data.number) for it in events if isinstance(it.data, SurfaceShown)
+        (event.data.call, event.data.number)
+        for event in events
+        if isinstance(event.data, SurfaceShown)
     ]
     assert len(surfaces) == len(set(surfaces)), "a surface is shown once"
     expect_sent_as_recorded(story.model, events, workflow)
@@ -230,7 +246,7 @@ def expect_done_once(story, events, workflow):
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(packages(), SCRIPTS, VERDICTS, SIGNALS, st.sampled_from(["hello", None]), st.data())
-def test_a_journal_needs_no_ports_and_a_run_broken_off_anywhere_goes_on_as_if_nothing_was(
+def test_run_interrupted_anywhere_continues_identically(
     spec, script, verdict, signals, message, data
 ):
     whole = Story(spec, script, verdict, signals, message)

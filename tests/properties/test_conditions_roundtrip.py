@@ -72,7 +72,7 @@ def answer(
 
 
 @given(conditions(any_names))
-def test_what_is_printed_reads_back_as_the_same_tree(condition: Condition):
+def test_printed_condition_parses_to_the_same_tree(condition: Condition):
     text = print_condition(condition)
     assert parse_condition(text) == condition
     assert print_condition(parse_condition(text)) == text

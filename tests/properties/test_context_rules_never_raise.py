@@ -88,12 +88,12 @@ def kind(name, **fields):
     return record(type=must(st.just(name)), **fields)
 
 
-said = st.sampled_from([it for it in PROMPTS if it.strip()])
+said = st.sampled_from([prompt for prompt in PROMPTS if prompt.strip()])
 matches = st.one_of(
     record(equals=must(said)),
     record(exact=must(said)),
     record(contains=must(said)),
-    record(regex=must(st.sampled_from([it for it in REGEXES if it.strip()]))),
+    record(regex=must(st.sampled_from([regex for regex in REGEXES if regex.strip()]))),
 )
 tools = st.sampled_from(TOOLS)
 triggers = st.one_of(
@@ -121,11 +121,15 @@ sources = st.one_of(
     kind(
         "database",
         collection=must(names),
-        search_by=may(names),
-        query_template=may(st.dictionaries(names, values, max_size=2)),
+        search_by=must(names),
         field=may(names),
-        fields=may(st.lists(names, max_size=2)),
         default=may(values),
+    ),
+    kind(
+        "database",
+        collection=must(names),
+        query_template=must(st.dictionaries(names, values, max_size=2)),
+        fields=may(st.lists(names, max_size=2)),
         refresh_strategy=may(st.sampled_from(["once", "per_phase", "on_demand"])),
     ),
     kind(
@@ -164,10 +168,11 @@ variables = record(
     secret=may(st.booleans()),
     merge=may(st.sampled_from(["append", "merge"])),
 )
-handoffs = record(
+plain_handoffs = record(source_agent=must(agents), target_agent=must(agents))
+handoffs = plain_handoffs | record(
     source_agent=must(agents),
     target_agent=must(agents),
-    condition=may(st.none() | st.sampled_from(CONDITIONS)),
+    condition=must(st.sampled_from(CONDITIONS)),
     condition_type=may(st.sampled_from(["expression", "llm"])),
     condition_scope=may(st.sampled_from(["pre", "post"])),
     priority=may(st.integers(0, 1)),

@@ -1,7 +1,6 @@
 """Whatever a workflow declares, it can be drawn, and the drawing is well formed."""
 
 import re
-import xml.etree.ElementTree as ET
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,7 +12,7 @@ from weft.diagrams.graph import graph
 from weft.diagrams.sequence import sequence
 from weft.spec.workflow import WorkflowSpec
 
-#: Texts that mean something to Mermaid, to SVG, or to a terminal.
+#: Texts that mean something to Mermaid or to a terminal.
 TRAPS = [
     "end",
     'a"]-->b',
@@ -44,11 +43,13 @@ STARTS = [
 def specs(draw_from):
     names = draw_from(st.lists(TEXTS, min_size=1, max_size=7))
     known = st.sampled_from([*names, "Ghost"])
-    handoffs = st.fixed_dictionaries(
+    target = known | st.sampled_from(["user", "terminate"])
+    handoffs = st.fixed_dictionaries({"source_agent": known, "target_agent": target})
+    handoffs |= st.fixed_dictionaries(
         {
             "source_agent": known,
-            "target_agent": known | st.sampled_from(["user", "terminate"]),
-            "condition": st.none() | TEXTS | st.just("x == 1 and y in ['a', 'b']"),
+            "target_agent": target,
+            "condition": TEXTS | st.just("x == 1 and y in ['a', 'b']"),
             "condition_type": st.sampled_from(["expression", "llm"]),
             "condition_scope": st.sampled_from(["pre", "post"]),
             "priority": st.integers(-3, 3),
@@ -67,7 +68,7 @@ def specs(draw_from):
     return WorkflowSpec.model_validate(
         {
             "orchestrator": {
-                "workflow_name": draw_from(TEXTS),
+                "workflow_name": draw_from(TEXTS.filter(str.strip)),
                 "description": draw_from(st.just("") | TEXTS),
                 "initial_agent": draw_from(known),
                 "orchestration_pattern": draw_from(st.sampled_from(PATTERNS)),
@@ -132,28 +133,6 @@ def test_every_sequence_diagram_fits_the_grammar_and_closes_its_blocks(spec):
 
 @settings(deadline=None)
 @given(specs())
-def test_every_svg_is_well_formed_and_holds_only_known_elements(spec):
-    known = {
-        "svg",
-        "title",
-        "desc",
-        "style",
-        "defs",
-        "marker",
-        "path",
-        "rect",
-        "line",
-        "text",
-        "tspan",
-        "g",
-    }
-    for kind in ("graph", "sequence"):
-        root = ET.fromstring(draw(spec, kind=kind, form="svg"))
-        assert {element.tag.partition("}")[2] for element in root.iter()} <= known
-
-
-@settings(deadline=None)
-@given(specs())
 def test_every_plain_drawing_is_ascii_and_fits_a_terminal(spec):
     for kind in ("graph", "sequence"):
         text = draw(spec, kind=kind, form="ascii")
@@ -179,7 +158,7 @@ def test_every_agent_and_every_rule_is_drawn(spec):
 @given(specs())
 def test_a_drawing_is_always_the_same(spec):
     for kind in ("graph", "sequence"):
-        for form in ("mermaid", "svg", "ascii"):
+        for form in ("mermaid", "ascii"):
             again = WorkflowSpec.model_validate_json(spec.model_dump_json())
             assert draw(spec, kind=kind, form=form) == draw(again, kind=kind, form=form)
 
@@ -191,6 +170,5 @@ def test_boards_can_be_drawn(spec):
     for edge in graph(spec).edges:
         assert {edge.source, edge.target} <= keys
     if spec.board is not None:
-        ET.fromstring(draw(spec, form="svg"))
         assert draw(spec, form="ascii").isascii()
         assert draw(spec, form="mermaid") == draw(spec, form="mermaid")

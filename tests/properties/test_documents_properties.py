@@ -127,7 +127,7 @@ def test_both_json_readers_agree_with_the_standard_library(data, indent):
 @given(documents)
 @example({"x" * 2000: ["y" * 3000, {"z" * 2000: "a\nb"}]})
 @example([[[{"a": [[]]}], "- a"], {}])
-def test_what_is_written_reads_back(data):
+def test_written_value_can_be_read_back(data):
     for name in ("json", "yaml"):
         text = dump(data, name)
         document = read_text(f"a.{name}", text)

@@ -15,7 +15,7 @@ from weft.engine.events import (
     RequestAnswered,
     RequestExpired,
     RequestOpened,
-    StopAsked,
+    StopRequested,
     TimerFired,
     ToolFailed,
     ToolRequest,
@@ -112,17 +112,19 @@ def _next(play, number):
                     ModelReplied(call, "", (request, ToolRequest(f"d{number}", "nope", {}))),
                     ModelFailed(call, "down"),
                 ]
-                choices += [(it, turn) for it in replies]
+                choices += [(reply, turn) for reply in replies]
             case CallTool(id=id_, turn=turn):
                 opened = RequestOpened(f"q{number}", "ui", "A", tool="look", call=id_)
                 results = [ToolReturned(id_, "ok"), ToolFailed(id_, "no"), opened]
-                choices += [(it, turn) for it in results]
+                choices += [(result, turn) for result in results]
     for id_, request in play.state.requests.items():
         answers = [RequestAnswered(id_, {"topic": "y"}, "u"), RequestExpired(id_)]
-        choices += [(it, request.turn) for it in answers]
+        choices += [(answer, request.turn) for answer in answers]
     choices += [(TimerFired(id_), 0) for id_ in play.state.timers]
-    choices += [(StopAsked("after_turn", "u"), 0)]
-    choices += [(VariableSet("topic", "y", "tool:look"), it) for it in play.state.active or (0,)]
+    choices += [(StopRequested("after_turn", "u"), 0)]
+    choices += [
+        (VariableSet("topic", "y", "tool:look"), item) for item in play.state.active or (0,)
+    ]
     return st.sampled_from(choices)
 
 
@@ -140,7 +142,8 @@ def test_folding_a_prefix_and_the_rest_is_folding_all(play, data):
 @given(journals())
 def test_events_written_and_read_fold_to_the_same_state(play):
     read = [
-        it._replace(data=decode(KIND_NAMES[type(it.data)], encode(it.data))) for it in play.events
+        event._replace(data=decode(KIND_NAMES[type(event.data)], encode(event.data)))
+        for event in play.events
     ]
     assert fold(play.compiled, "r", read) == play.state
 
@@ -194,11 +197,11 @@ def test_a_run_that_is_not_over_has_something_to_do_or_somebody_to_wait_for(play
 @given(journals())
 def test_all_that_is_open_belongs_to_a_turn_or_group_that_is(play):
     state: State = play.state
-    assert {it.turn for it in state.calls.values()} <= state.active.keys()
-    assert {it.turn for it in state.requests.values()} <= {0, *state.active}
-    assert {it.owner for it in state.timers.values()} <= state.groups.keys()
-    assert {it.fork for it in state.active.values()} <= {0, *state.groups}
-    assert state.threads.keys() == {it.number for it in state.active.values() if it.fork}
+    assert {call.turn for call in state.calls.values()} <= state.active.keys()
+    assert {request.turn for request in state.requests.values()} <= {0, *state.active}
+    assert {timer.owner for timer in state.timers.values()} <= state.groups.keys()
+    assert {value.fork for value in state.active.values()} <= {0, *state.groups}
+    assert state.threads.keys() == {value.number for value in state.active.values() if value.fork}
 
 
 @settings(max_examples=80 * TIMES, deadline=None)

@@ -70,7 +70,7 @@ def specs(draw, perhaps=()):
     names = AGENTS[: draw(st.integers(1, 3))]
     target = st.sampled_from((*names, *names, "user", "terminate"))
     values = ({"value": "b"}, {"value": None}, {"argument": "mode"})
-    called = st.sampled_from([{**CALL, **it} for it in values])
+    called = st.sampled_from([{**CALL, **value} for value in values])
     handoff = st.fixed_dictionaries(
         {
             "source_agent": st.sampled_from(names),
@@ -97,11 +97,11 @@ def specs(draw, perhaps=()):
             },
             "agents": [
                 {
-                    "agent_name": it,
+                    "agent_name": name,
                     "max_consecutive_auto_reply": 400,
                     "handoff_tools": draw(st.sampled_from((False, False, True))),
                 }
-                for it in names
+                for name in names
             ],
             "variables": {
                 "flag": derived(st.lists(said(names) | boundaries(names), max_size=2)),
@@ -180,7 +180,7 @@ class World:
     def answers(self, play):
         for request in play.state.requests.values():
             yield RequestAnswered(request.id, "hello", "user")
-        yield from (TimerFired(it) for it in play.state.timers)
+        yield from (TimerFired(timer) for timer in play.state.timers)
         for command in pending(play.compiled, play.state):
             match command:
                 case CallModel(agent=agent, turn=turn, call=call):
@@ -189,7 +189,7 @@ class World:
                         yield ModelReplied(call, "", tools)
                 case CallTool(id=id_, hook=hook):
                     if hook:
-                        yield from (ToolReturned(id_, it) for it in (True, False, None))
+                        yield from (ToolReturned(id_, item) for item in (True, False, None))
                     else:
                         yield ToolReturned(id_, {})
                         if self.failing:
@@ -197,11 +197,13 @@ class World:
 
     def called(self, agent, id_):
         """What a model may call in one reply: a tool, one that hands off, or both."""
-        looks = [ToolRequest(id_, "look", {"mode": it}) for it in ("a", "b", "c") if agent == "A"]
+        looks = [
+            ToolRequest(id_, "look", {"mode": name}) for name in ("a", "b", "c") if agent == "A"
+        ]
         handing = compile_workflow(self.spec).agents[agent].targets
-        chosen = [ToolRequest(f"{id_}-next", it, {}) for it in handing]
-        yield from ((it,) for it in (*looks, *chosen))
-        yield from ((look, it) for look in looks for it in chosen)
+        chosen = [ToolRequest(f"{id_}-next", item, {}) for item in handing]
+        yield from ((look,) for look in (*looks, *chosen))
+        yield from ((look, item) for look in looks for item in chosen)
 
     def lost(self):
         good = set(self.rests)
@@ -219,7 +221,9 @@ def test_the_explorer_says_what_the_engine_does(spec):
     subject = Subject(spec, code={"tools/t.py": "def look(mode='a'): ..."})
     found = explore(subject)
     assert found == explore(subject)
-    assert set(found.unreachable_agents) == {it.agent_name for it in spec.agents} - world.spoke
+    assert (
+        set(found.unreachable_agents) == {agent.agent_name for agent in spec.agents} - world.spoke
+    )
     unused = {unused.index for unused in found.unused_rules}
     assert unused == set(range(len(spec.handoffs))) - world.rules
     assert found.status == ("endless" if world.lost() else "can end")
@@ -235,7 +239,7 @@ def test_code_that_may_set_something_only_adds_ways(spec, name):
 
 @settings(max_examples=20 * TIMES, deadline=None)
 @given(specs(PERHAPS))
-def test_what_may_happen_or_not_is_among_the_ways(spec):
+def test_uncertain_settings_are_among_the_paths(spec):
     world = World(spec, failing=True).explore()
     adds_ways(world, Subject(spec, code={"tools/t.py": "def look(mode='a'): ..."}))
 

@@ -83,15 +83,17 @@ def check(run):
     assert isinstance(run.events[-1].data, RunEnded)
     for open_ in (run.state.active, run.state.calls, run.state.requests, run.state.timers):
         assert not open_
-    started = {it.turn: it.data for it in run.events if isinstance(it.data, TurnStarted)}
-    undone = Counter(it.undoes for it in started.values() if it.undoes)
+    started = {
+        event.turn: event.data for event in run.events if isinstance(event.data, TurnStarted)
+    }
+    undone = Counter(value.undoes for value in started.values() if value.undoes)
     assert all(count == 1 for count in undone.values()), "each is undone once"
     for turn in undone:
         assert started[turn].step == next(
-            it.step for it in started.values() if it.undoes == turn
+            value.step for value in started.values() if value.undoes == turn
         ), "by its own compensation"
-    ended = {it.turn for it in run.events if isinstance(it.data, TurnEnded)}
-    failed = {it.turn for it in run.events if isinstance(it.data, TurnFailed)}
+    ended = {event.turn for event in run.events if isinstance(event.data, TurnEnded)}
+    failed = {event.turn for event in run.events if isinstance(event.data, TurnFailed)}
     assert not ended & failed
     wants = run.spec.flow.compensate_on_cancel
     if run.state.outcome == "failed" or (run.state.outcome == "cancelled" and wants):
@@ -102,11 +104,11 @@ def _all_undone(run, started, ended, undone):
     """What was completed and can be undone was undone."""
     nodes = run.workflow.compiled.flow.nodes
     for turn in ended:
-        it = started[turn]
-        node = nodes[it.step]
-        if it.undoes or not isinstance(node, StepPlan) or node.step.compensate is None:
+        attempt = started[turn]
+        node = nodes[attempt.step]
+        if attempt.undoes or not isinstance(node, StepPlan) or node.step.compensate is None:
             continue
-        assert turn in undone, f"turn {turn} ({it.step}) was not undone"
+        assert turn in undone, f"turn {turn} ({attempt.step}) was not undone"
 
 
 @pytest.mark.parametrize("block", range(10))

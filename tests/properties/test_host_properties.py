@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from support.effort import TIMES
 from support.group_play import CODE as TEAM_CODE
 from support.group_play import MEMBERS, team
-from weft.adapters.memory import MemoryJournal
-from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.memory import MemoryStore
+from weft.adapters.sql import SqliteStore
 from weft.context.prompt import digest_of
 from weft.engine.events import (
     KIND_NAMES,
@@ -86,10 +86,10 @@ def _spec():
             },
             "tools": [
                 *(
-                    {"tool_type": "Agent_Tool", "function": it, **common}
-                    for it in ("count", "refuse")
+                    {"tool_type": "Agent_Tool", "function": name, **common}
+                    for name in ("count", "refuse")
                 ),
-                *({"function": it, **shown, **common} for it in ("ask", "ask_first")),
+                *({"function": name, **shown, **common} for name in ("ask", "ask_first")),
             ],
             "handoffs": [
                 {"source_agent": "Clerk", "target_agent": "Boss", "condition": "total > 2"},
@@ -143,7 +143,7 @@ def model_of(script):
     """Answer by place in the conversation, so that it does not matter who asks or how often."""
 
     def reply(request):
-        spoken = sum(it["role"] == "assistant" for it in request.messages)
+        spoken = sum(message["role"] == "assistant" for message in request.messages)
         return script[spoken] if spoken < len(script) else "It is over."
 
     return FunctionModel(reply)
@@ -154,7 +154,9 @@ async def addressed(host, run, signal):
     if not isinstance(signal, Answer):
         return signal
     # Tools side by side ask in any order; the answer goes to the same one each time.
-    asked = sorted(await host.requests(scope=ADA, run=run), key=lambda it: str(it.payload))
+    asked = sorted(
+        await host.requests(scope=ADA, run=run), key=lambda artifact: str(artifact.payload)
+    )
     return Answer(asked[0].id if asked else "none", signal.value)
 
 
@@ -173,9 +175,9 @@ async def deliver(host, run, signal, times=1):
 
 def expect_once(signal, let_in, times):
     if isinstance(signal, Answer):
-        assert let_in <= 1, "an answer is taken once, whoever brings it"
+        assert let_in <= 1, "an answer is taken once, whichever process brings it"
     if isinstance(signal, UserMessage):
-        assert let_in in (0, times), "whoever brings a message that was heard is told so"
+        assert let_in in (0, times), "a message that was heard is accepted from all"
 
 
 async def lead(host, signals, times=1, run="run", later=NEVER):
@@ -199,7 +201,7 @@ async def lead(host, signals, times=1, run="run", later=NEVER):
 async def repeat(hosts, run, signal, times=1):
     """Deliver again what was let in before: nothing is written, but that a stop was asked for."""
     before = await read(hosts[0], run)
-    let_in = await asyncio.gather(*(deliver(it, run, signal, times) for it in hosts))
+    let_in = await asyncio.gather(*(deliver(host, run, signal, times) for host in hosts))
     await wait_until_idle(hosts, run)
     if isinstance(signal, Stop):
         return
@@ -208,26 +210,26 @@ async def repeat(hosts, run, signal, times=1):
 
 
 def expect_each_message_once(events):
-    answers = [it.data for it in events if isinstance(it.data, RequestAnswered)]
-    named = [it.message_id for it in answers if it.message_id is not None]
+    answers = [event.data for event in events if isinstance(event.data, RequestAnswered)]
+    named = [answer.message_id for answer in answers if answer.message_id is not None]
     assert len(named) == len(set(named))
 
 
 async def read(host, run):
-    return [it async for it in host.events(run, scope=ADA)]
+    return [event async for event in host.events(run, scope=ADA)]
 
 
 def summary(state):
     """A state without what depends on how many events it took, and which tool was quicker."""
-    texts = sorted((it.role, it.agent, it.text) for it in state.messages)
+    texts = sorted((message.role, message.agent, message.text) for message in state.messages)
     return state.status, state.outcome, dict(state.variables), texts, state.turns, state.turn_counts
 
 
 async def in_memory(_path):
-    return MemoryJournal()
+    return MemoryStore()
 
 
-@pytest.mark.parametrize("journal", [in_memory, SqliteJournal.open], ids=["memory", "sqlite"])
+@pytest.mark.parametrize("journal", [in_memory, SqliteStore.open], ids=["memory", "sqlite"])
 @settings(max_examples=15 * TIMES, derandomize=TIMES == 1)
 @given(SCRIPTS, SIGNALS, st.integers(1, 4), LATER)
 def test_a_signal_delivered_again_changes_nothing(journal, script, signals, times, later):
@@ -235,7 +237,7 @@ def test_a_signal_delivered_again_changes_nothing(journal, script, signals, time
 
     async def story(path):
         kept = await journal(path)
-        async with host_for(SPEC, model_of(script), code=CODE, journal=kept) as host:
+        async with host_for(SPEC, model_of(script), code=CODE, store=kept) as host:
             once = await lead(host, signals)
             again = await lead(host, signals, times, "again", later)
             return once, again
@@ -259,13 +261,14 @@ def test_a_journal_folds_in_parts_and_twice_and_as_it_was_written(script, signal
     for event in events[cut:]:
         part, _ = reduce(workflow.compiled, part, event)
     read_again = [
-        it._replace(data=decode(KIND_NAMES[type(it.data)], encode(it.data))) for it in events
+        event._replace(data=decode(KIND_NAMES[type(event.data)], encode(event.data)))
+        for event in events
     ]
     assert part == state == fold(workflow.compiled, "run", read_again)
     assert fold(workflow.compiled, "run", events) == fold(workflow.compiled, "run", events)
     assert check_replay(workflow, "run", events) == []
-    assert [it.seq for it in events] == list(range(1, len(events) + 1))
-    assert all(it.cause < it.seq for it in events)
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert all(event.cause < event.seq for event in events)
 
 
 async def wait_until_idle(hosts, run):
@@ -290,7 +293,9 @@ def test_only_events_that_say_so_set_variables(script, signals):
         state, _ = reduce(compiled, state, event)
         if not isinstance(event.data, RunStarted | VariableSet):
             assert state.variables == before
-    assert {it.data.name for it in events if isinstance(it.data, VariableSet)} == set(state.set_by)
+    assert {event.data.name for event in events if isinstance(event.data, VariableSet)} == set(
+        state.set_by
+    )
 
 
 @settings(max_examples=5 * TIMES, derandomize=TIMES == 1)
@@ -301,26 +306,27 @@ def test_of_two_hosts_on_one_run_one_wins_each_event(script, signals):
 
     async def story(path):
         async with host_for(
-            SPEC, FunctionModel(never), code=CODE, journal=await SqliteJournal.open(path)
+            SPEC, FunctionModel(never), code=CODE, store=await SqliteStore.open(path)
         ) as host:
             await host.start("Desk", scope=ADA, message="hi", run="run")
         hosts = [
-            host_for(SPEC, model_of(script), code=CODE, journal=await SqliteJournal.open(path))
+            host_for(SPEC, model_of(script), code=CODE, store=await SqliteStore.open(path))
             for _ in range(2)
         ]
         async with hosts[0], hosts[1]:
-            await asyncio.gather(*(it.resume("run", scope=ADA, take_over=True) for it in hosts))
+            for host in hosts:
+                await host.resume("run", scope=ADA, take_over=True)
             await wait_until_idle(hosts, "run")
             taken = []
             for signal in signals:
                 sent = await addressed(hosts[0], "run", signal)
-                let_in = await asyncio.gather(*(deliver(it, "run", sent) for it in hosts))
+                let_in = await asyncio.gather(*(deliver(host, "run", sent) for host in hosts))
                 expect_once(sent, sum(let_in), len(hosts))
                 taken += [sent] if any(let_in) else []
                 await wait_until_idle(hosts, "run")
-                for it in taken:
-                    await repeat(hosts, "run", it)
-            states = [await it.state("run", scope=ADA) for it in hosts]
+                for item in taken:
+                    await repeat(hosts, "run", item)
+            states = [await host.state("run", scope=ADA) for host in hosts]
             events = await read(hosts[0], "run")
             workflow = await hosts[0].workflow("run", scope=ADA)
         async with host_for(SPEC, model_of(script), code=CODE) as alone:
@@ -329,9 +335,9 @@ def test_of_two_hosts_on_one_run_one_wins_each_event(script, signals):
     with tempfile.TemporaryDirectory() as folder:
         states, events, workflow, alone = play(story(Path(folder) / "journal.db"))
     assert states[0] == states[1] == fold(workflow.compiled, "run", events)
-    assert [it.seq for it in events] == list(range(1, len(events) + 1))
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
     for kind in (ModelReplied, ToolReturned):
-        causes = [it.cause for it in events if isinstance(it.data, kind)]
+        causes = [event.cause for event in events if isinstance(event.data, kind)]
         assert len(causes) == len(set(causes)), "a result is recorded once"
     assert summary(states[0]) == summary(alone)
     expect_each_message_once(events)
@@ -380,7 +386,7 @@ class Pausing:
         return await FunctionModel(lambda _: line).reply(request, on_text)
 
 
-class Kept(MemoryJournal):
+class Kept(MemoryStore):
     """Outlives its hosts."""
 
     async def close(self):
@@ -395,15 +401,15 @@ def answer_of(row):
 async def answer_all(host, run):
     """Answer until a run has ended."""
     while (row := await host.settled(run, scope=ADA)).status != "ended":
-        for it in await host.requests(scope=ADA, run=run):
-            await host.deliver(run, Answer(it.id, answer_of(it)), scope=ADA)
+        for request in await host.requests(scope=ADA, run=run):
+            await host.deliver(run, Answer(request.id, answer_of(request)), scope=ADA)
     return row
 
 
 async def to_the_end(spec, model, opened, closings=()):
     """Play a run to its end; hosts are closed after so many rounds of the loop each."""
     for number, rounds in enumerate([*closings, None]):
-        async with host_for(spec, model, code=TEAM_CODE, journal=await opened()) as host:
+        async with host_for(spec, model, code=TEAM_CODE, store=await opened()) as host:
             if number:
                 await host.resume("run", scope=ADA)
             else:
@@ -421,11 +427,11 @@ async def to_the_end(spec, model, opened, closings=()):
 
 
 def kept():
-    """Open one journal in memory as often as it is wanted."""
-    journal = Kept()
+    """Open one store in memory as often as it is wanted."""
+    store = Kept()
 
     async def opened():
-        return journal
+        return store
 
     return opened
 
@@ -433,9 +439,9 @@ def kept():
 def expect_sent_as_recorded(model, events, workflow):
     """What models were sent is what the journal says they were."""
     recorded = {
-        f"app/run:{it.seq}": (it.data.agent, it.data.digest)
-        for it in events
-        if isinstance(it.data, ContextAssembled)
+        f"app/run:{event.seq}": (event.data.agent, event.data.digest)
+        for event in events
+        if isinstance(event.data, ContextAssembled)
     }
     for key, (agent, _, messages) in model.sent.items():
         assert recorded[key] == (agent, digest_of(messages, workflow.views[agent].extras))
@@ -443,7 +449,7 @@ def expect_sent_as_recorded(model, events, workflow):
 
 def meaning(state):
     """A state without numbers and times of events."""
-    said = [(it.role, it.agent, it.text) for it in state.messages]
+    said = [(message.role, message.agent, message.text) for message in state.messages]
     return state.status, state.outcome, state.reason, dict(state.variables), said, state.turn_counts
 
 
@@ -454,9 +460,7 @@ def meaning(state):
     st.lists(st.integers(0, 120), max_size=4),
     st.fixed_dictionaries(dict.fromkeys(MEMBERS, st.integers(0, 12))),
 )
-def test_a_run_with_a_group_that_is_closed_at_any_moment_goes_on_as_if_nothing_was(
-    script, merge, closings, pauses
-):
+def test_run_with_a_group_survives_closing_at_any_moment(script, merge, closings, pauses):
     spec = team(**merge)
     closed, alone = Pausing(script, pauses), Pausing(script, {})
     state, events, workflow = play(to_the_end(spec, closed, kept(), closings))
@@ -470,14 +474,14 @@ def test_a_run_with_a_group_that_is_closed_at_any_moment_goes_on_as_if_nothing_w
 
 @settings(max_examples=5 * TIMES, derandomize=TIMES == 1)
 @given(TEAM_SCRIPTS, MERGES, st.lists(st.integers(0, 400), max_size=3))
-def test_a_run_with_a_group_goes_on_in_another_host_on_one_file(script, merge, closings):
+def test_run_with_a_group_continues_in_another_host(script, merge, closings):
     spec = team(**merge)
 
     model = Pausing(script, {})
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "journal.db"
-        story = to_the_end(spec, model, lambda: SqliteJournal.open(path), closings)
+        story = to_the_end(spec, model, lambda: SqliteStore.open(path), closings)
         state, events, workflow = play(story)
     assert state.outcome == "completed"
     assert check_replay(workflow, "run", events) == []
@@ -492,8 +496,8 @@ def test_every_order_in_which_members_finish_gives_the_same_state(script, merge)
     async def story(order):
         pauses = {name: 40 * place for place, name in enumerate(order)}
         state, events, _ = await to_the_end(spec, Pausing(script, pauses), kept())
-        ended = [it.data.agent for it in events if isinstance(it.data, TurnEnded)]
-        return state, [it for it in ended if it in MEMBERS]
+        ended = [event.data.agent for event in events if isinstance(event.data, TurnEnded)]
+        return state, [item for item in ended if item in MEMBERS]
 
     played = [play(story(order)) for order in permutations(MEMBERS)]
     first = played[0][0]

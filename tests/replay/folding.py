@@ -18,13 +18,13 @@ from weft.engine.state import State
 def lines(events: Sequence[Event]) -> bytes:
     """Return events as JSON, one a line."""
     return b"".join(
-        to_json(it._asdict() | {"data": None})[: -len(',"data":null}')]
+        to_json(event._asdict() | {"data": None})[: -len(',"data":null}')]
         + b',"kind":'
-        + to_json(KIND_NAMES[type(it.data)])
+        + to_json(KIND_NAMES[type(event.data)])
         + b',"data":'
-        + encode(it.data)
+        + encode(event.data)
         + b"}\n"
-        for it in events
+        for event in events
     )
 
 
@@ -33,14 +33,14 @@ def read(raw: bytes) -> list[Event]:
     found: list[dict[str, Any]] = [from_json(line) for line in raw.splitlines()]
     return [
         Event(
-            seq=it["seq"],
-            at=it["at"],
-            actor=it["actor"],
-            cause=it["cause"],
-            turn=it["turn"],
-            data=decode(it["kind"], to_json(it["data"])),
+            seq=event["seq"],
+            at=event["at"],
+            actor=event["actor"],
+            cause=event["cause"],
+            turn=event["turn"],
+            data=decode(event["kind"], to_json(event["data"])),
         )
-        for it in found
+        for event in found
     ]
 
 
@@ -57,14 +57,16 @@ def expectation(compiled: CompiledWorkflow, run: str, events: Sequence[Event]) -
 def described(state: State) -> dict[str, Any]:
     """Return a state as JSON."""
     fields = dict(vars(state))
-    fields["messages"] = [it._asdict() for it in state.messages]
+    fields["messages"] = [message._asdict() for message in state.messages]
     fields["threads"] = {
-        turn: [it._asdict() for it in thread] for turn, thread in state.threads.items()
+        turn: [item._asdict() for item in thread] for turn, thread in state.threads.items()
     }
     fields["spent"] = state.spent._asdict()
     fields["message_ids"] = list(state.message_ids)
+    fields["timers"] = dict(state.timers)
     fields["active"] = {
-        number: {**asdict(it), "missing": sorted(it.missing)} for number, it in state.active.items()
+        number: {**asdict(value), "missing": sorted(value.missing)}
+        for number, value in state.active.items()
     }
     fields["board"] = None if state.board is None else board_described(state.board)
     fields["flow"] = None if state.flow is None else flow_described(state.flow)
@@ -74,14 +76,25 @@ def described(state: State) -> dict[str, Any]:
 def board_described(board: BoardState) -> dict[str, Any]:
     """Return a board as JSON."""
     windows = [
-        [*key, {type_: list(found) for type_, found in it.waiting.items()}, it.timer, it.seen]
-        for key, it in board.joins.items()
+        [
+            name,
+            key,
+            {type_: list(found) for type_, found in window.waiting.items()},
+            window.timer,
+            window.seen,
+        ]
+        for name, open_windows in board.joins.items()
+        for key, window in open_windows.windows.items()
     ]
     return {
         **vars(board),
         "queues": {name: list(queue) for name, queue in board.queues.items()},
         "joins": windows,
-        "batches": {name: [list(it.groups), it.timer] for name, it in board.batches.items()},
+        "batches": {
+            name: [list(batch.groups), batch.timer] for name, batch in board.batches.items()
+        },
+        "delayed": dict(board.delayed),
+        "deferred": dict(board.deferred),
         "ids": list(board.ids),
     }
 
@@ -90,18 +103,18 @@ def flow_described(flow: FlowState) -> dict[str, Any]:
     """Return where a flow is as JSON."""
     lanes = {
         key: {
-            **asdict(replace(it, threads={})),
+            **asdict(replace(lane, threads={})),
             "threads": {
-                name: [one._asdict() for one in thread] for name, thread in it.threads.items()
+                name: [one._asdict() for one in thread] for name, thread in lane.threads.items()
             },
         }
-        for key, it in flow.lanes.items()
+        for key, lane in flow.lanes.items()
     }
-    forks = {key: asdict(it) for key, it in flow.forks.items()}
+    forks = {key: asdict(fork) for key, fork in flow.forks.items()}
     return {
         "lanes": lanes,
         "forks": forks,
-        "waits": {k: asdict(it) for k, it in flow.waits.items()},
+        "waits": {k: asdict(wait) for k, wait in flow.waits.items()},
     }
 
 

@@ -20,6 +20,7 @@ from replay.folding import expectation, lines
 from support.outside_play import CODE, PlayDocuments, outside, outside_spec, say, talk
 from weft.adapters.models.sample import SampleModel
 from weft.adapters.models.sample_moves import steering_of
+from weft.app.simulation import SAMPLE_MESSAGE, sample_answer
 from weft.check.subject import Subject
 from weft.engine.compile import compile_workflow
 from weft.engine.events import Event, Usage
@@ -35,7 +36,6 @@ from weft.spec.workflow import WorkflowSpec
 from weft.testing.clock import ManualClock
 from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel, ScriptedModel, call
-from weft.testing.people import SAMPLE_MESSAGE, sample_answer
 
 HERE = Path(__file__).parent
 ADA = Scope("shop", "ada")
@@ -144,7 +144,9 @@ def troubled_spec() -> WorkflowSpec:
     tools = ("no", "again", "fail", "hang", "look")
     steps = [{"from": "new", "to": "open"}, {"from": "open", "to": "closed"}]
     says = {"type": "agent_text", "agent": "Clerk"}
-    triggers = [{**says, "match": {"equals": it}, "value": it} for it in ("open", "closed", "new")]
+    triggers = [
+        {**says, "match": {"equals": name}, "value": name} for name in ("open", "closed", "new")
+    ]
     return WorkflowSpec.model_validate(
         {
             "orchestrator": {
@@ -168,8 +170,8 @@ def troubled_spec() -> WorkflowSpec:
                 "limit": {"type": "float", "source": {"type": "derived"}},
             },
             "tools": [
-                {"tool_type": "Agent_Tool", "agent": "Clerk", "file": "work.py", "function": it}
-                for it in tools
+                {"tool_type": "Agent_Tool", "agent": "Clerk", "file": "work.py", "function": tool}
+                for tool in tools
             ],
             "handoffs": [{"source_agent": "Clerk", "target_agent": "user"}],
         }
@@ -361,7 +363,7 @@ def deadline_spec() -> WorkflowSpec:
                 "initial_agent": "Chair",
                 "parallel": [group],
             },
-            "agents": [{"agent_name": it} for it in ("Chair", *group["members"], "Judge")],
+            "agents": [{"agent_name": item} for item in ("Chair", *group["members"], "Judge")],
             "handoffs": [
                 {"source_agent": "Chair", "target_agent": "Experts"},
                 {"source_agent": "Judge", "target_agent": "terminate"},
@@ -519,7 +521,7 @@ def board_spec() -> WorkflowSpec:
     return WorkflowSpec.model_validate(
         {
             "orchestrator": {"workflow_name": "Studio"},
-            "agents": [{"agent_name": it["agent"]} for it in agents],
+            "agents": [{"agent_name": agent["agent"]} for agent in agents],
             "board": {
                 "artifacts": [
                     {"name": "Idea", "schema": text},
@@ -567,7 +569,8 @@ async def board_played(*, ends: bool) -> tuple[Host, str]:
         "Studio", "Draft", {"text": "given"}, scope=ADA, correlation="fair", agent="Counter"
     )
     await calm(host, clock, 1)
-    await host.flush("fair", scope=ADA)
+    run = await host.run_of("Studio", "fair", scope=ADA)
+    await host.flush(run, scope=ADA)
     await calm(host, clock, 1)
     await idea("cake")
     if ends:
@@ -577,13 +580,13 @@ async def board_played(*, ends: bool) -> tuple[Host, str]:
         visibility = {"kind": "after", "seconds": 9, "then": {"kind": "public"}}
         await idea("much later", visibility=visibility)
         await idea("young")
-    return host, "fair"
+    return host, await host.run_of("Studio", "fair", scope=ADA)
 
 
 async def board_collector() -> tuple[Host, str]:
     """The run that collects for all correlations of the same board."""
     host, _ = await board_played(ends=True)
-    return host, "Studio~Reader.0"
+    return host, await host.run_of("Studio", "Studio~Reader.0", scope=ADA)
 
 
 DIRECTOR = Scope("shop", "eve", ("director",))
@@ -612,6 +615,7 @@ RUNS: dict[str, Callable[[], Awaitable[tuple[Host, str]]]] = {
     "handover": lambda: crash_play("handover", "recorded-handover"),
     "questions": lambda: crash_play("questions", "recorded-questions"),
     "plans": lambda: crash_play("plans", "recorded-plans"),
+    "held": lambda: crash_play("plans", "recorded-held"),
     "fork": fork,
     "router": router,
     "stopped": stopped,
@@ -641,7 +645,7 @@ async def record(name: str) -> None:
     folder.mkdir()
     host, run = await RUNS[name]()
     async with host:
-        events = [it async for it in host.events(run, scope=ADA) if isinstance(it, Event)]
+        events = [event async for event in host.events(run, scope=ADA) if isinstance(event, Event)]
         workflow = await host.workflow(run, scope=ADA)
         (folder / "journal.jsonl").write_bytes(lines(events))
         (folder / "package.json").write_bytes(workflow.package + b"\n")
@@ -652,7 +656,7 @@ async def record(name: str) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["WEFT_EFFECTS"] = str(Path(folder) / "effects")
-        for name in sys.argv[1:] or [it for it in RUNS if not (HERE / it).exists()]:
+        for name in sys.argv[1:] or [run for run in RUNS if not (HERE / run).exists()]:
             asyncio.run(record(name))
 
 

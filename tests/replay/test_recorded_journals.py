@@ -8,6 +8,7 @@ from pydantic_core import from_json, to_json
 
 from replay.folding import expectation, only, read
 from support.run_play import linked
+from support.snapshots import expect_snapshots
 from weft.engine.compile import compile_workflow
 from weft.engine.events import KINDS, Joined, RunStarted, TurnEnded, VariableSet
 from weft.engine.events.codec import encode
@@ -17,10 +18,12 @@ from weft.inspect.replay import check_replay
 from weft.runtime.workflow import unpack
 from weft.spec.workflow import digest
 
-FOLDERS = sorted(it for it in Path(__file__).parent.iterdir() if (it / "journal.jsonl").exists())
+FOLDERS = sorted(
+    file for file in Path(__file__).parent.iterdir() if (file / "journal.jsonl").exists()
+)
 
 
-@pytest.fixture(params=FOLDERS, ids=lambda it: it.name)
+@pytest.fixture(params=FOLDERS, ids=lambda part: part.name)
 def folder(request):
     return request.param
 
@@ -49,7 +52,7 @@ def test_everything_is_decided_again_as_it_was(folder):
     run = from_json((folder / "expected.json").read_bytes())["run"]
     events = read((folder / "journal.jsonl").read_bytes())
     found = check_replay(linked(spec, code), run, events)
-    assert [it for it in found if not it.what.endswith("would be sent something else")] == []
+    assert [item for item in found if not item.what.endswith("would be sent something else")] == []
 
 
 def test_events_are_read_and_written_without_loss(folder):
@@ -84,7 +87,16 @@ def test_only_events_that_say_so_set_variables(folder):
             names = {name for values in said.values() for name in values}
             assert {name for name in before if state.variables[name] != before[name]} <= names
         elif isinstance(data, Joined):
-            joined = {name: it for turn in data.turns for name, it in said.get(turn, {}).items()}
+            joined = {
+                name: value for turn in data.turns for name, value in said.get(turn, {}).items()
+            }
             assert state.variables == {**before, **joined}, event
         elif not isinstance(data, RunStarted):
             assert state.variables == before, event
+
+
+def test_snapshots_and_the_rest_of_a_journal_give_the_same_state(folder):
+    spec, _ = unpack((folder / "package.json").read_bytes())
+    expected = from_json((folder / "expected.json").read_bytes())
+    events = read((folder / "journal.jsonl").read_bytes())
+    expect_snapshots(compile_workflow(spec), expected["run"], events)

@@ -31,4 +31,4 @@ def complete(*triggers, default=False):
 
 def flags(played, agent, count):
     """Return what an agent was shown, call by call."""
-    return [played.prompt(agent, it).rpartition(": ")[2] for it in range(count)]
+    return [played.prompt(agent, number).rpartition(": ")[2] for number in range(count)]

@@ -70,11 +70,11 @@ class Played:
 
     def of(self, kind: type[EventT]) -> list[EventT]:
         """The events of a kind, in order, without their envelopes."""
-        return [it.data for it in self.events if isinstance(it.data, kind)]
+        return [event.data for event in self.events if isinstance(event.data, kind)]
 
     def sets(self, name: str) -> list[tuple[Any, str]]:
         """What a variable was set to, and by whom, one event after the other."""
-        return [(it.value, it.writer) for it in self.of(VariableSet) if it.name == name]
+        return [(event.value, event.writer) for event in self.of(VariableSet) if event.name == name]
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -87,24 +87,26 @@ class Played:
 
     @property
     def speakers(self) -> list[str]:
-        return [it.agent for it in self.requests]
+        return [request.agent for request in self.requests]
 
     @property
     def ways(self) -> list[tuple[str, str]]:
-        return [(it.source, it.target) for it in self.of(HandedOff)]
+        return [(event.source, event.target) for event in self.of(HandedOff)]
 
     def prompt(self, agent: str, number: int = 0) -> str:
         """What an agent was told before the conversation, at one of its calls."""
-        asked = [it for it in self.requests if it.agent == agent][number]
-        return "\n".join(str(it["content"]) for it in asked.messages if it["role"] == "system")
+        asked = [request for request in self.requests if request.agent == agent][number]
+        return "\n".join(
+            str(message["content"]) for message in asked.messages if message["role"] == "system"
+        )
 
 
 def agents(*names: str, **prompts: str) -> dict[str, Any]:
     """Return an agents.json; an agent may have a prompt."""
-    listed = [{"agent_name": it} for it in names]
+    listed = [{"agent_name": name} for name in names]
     listed += [
-        {"agent_name": it, "prompt_sections": [{"id": "role", "content": text}]}
-        for it, text in prompts.items()
+        {"agent_name": name, "prompt_sections": [{"id": "role", "content": text}]}
+        for name, text in prompts.items()
     ]
     return {"agents": listed}
 
@@ -120,16 +122,16 @@ def variables(
 def handoffs(*rules: tuple[str, str] | tuple[str, str, str]) -> dict[str, Any]:
     """Return a handoffs.json of source, target and perhaps a condition."""
     keys = ("source_agent", "target_agent", "condition")
-    return {"handoff_rules": [dict(zip(keys, it, strict=False)) for it in rules]}
+    return {"handoff_rules": [dict(zip(keys, rule, strict=False)) for rule in rules]}
 
 
 def tools(*functions: str, agent: str, file: str = "desk.py", ui: Iterable[str] = ()) -> Any:
     """Return a tools.json in which one agent has all tools; those in `ui` ask a person."""
     common = {"agent": agent, "file": file, "description": "As its name says."}
     shown = {"component": "Panel", "mode": "inline"}
-    listed = [{"function": it, "tool_type": "Agent_Tool", **common} for it in functions]
+    listed = [{"function": function, "tool_type": "Agent_Tool", **common} for function in functions]
     asks = {"tool_type": "UI_Tool", "ui": shown, "response_schema": {"type": "object"}}
-    listed += [{"function": it, **asks, **common} for it in ui]
+    listed += [{"function": item, **asks, **common} for item in ui]
     return {"tools": listed}
 
 
@@ -210,7 +212,7 @@ def findings(workspace: Path, files: Files, profile: Any = "development") -> lis
 def errors(workspace: Path, files: Files, profile: Any = "development") -> list[tuple[str, str]]:
     """Return what keeps a package from running: codes and words."""
     said = findings(workspace, files, profile)
-    return [(it.code, it.message) for it in said if it.severity == "error"]
+    return [(finding.code, finding.message) for finding in said if finding.severity == "error"]
 
 
 async def store(workspace: Path, documents: Iterable[Stored], scope: Scope = ADA) -> None:
@@ -233,7 +235,7 @@ async def opened(workspace: Path, model: ScriptedModel, environment: Mapping[str
 async def read(host: Host, run: str, model: ScriptedModel, scope: Scope = ADA) -> Played:
     """Read a run back when it rests."""
     row = await host.settled(run, scope=scope)
-    events = [it async for it in host.events(run, scope=scope) if isinstance(it, Event)]
+    events = [event async for event in host.events(run, scope=scope) if isinstance(event, Event)]
     return Played(row, await host.state(run, scope=scope), events, list(model.requests))
 
 

@@ -56,7 +56,7 @@ def test_agent_turn_count(tmp_path):
     """Line 435: set with the turn that it names, not before."""
     files = package(flag(type="agent_turn_count", agent="Talker", count=2), ["flag"])
     played = play(tmp_path, files, ["One.", "Two.", "Three."], after=[say("a"), say("b")])
-    shown = [played.prompt("Talker", it).rpartition(" ")[2] for it in range(3)]
+    shown = [played.prompt("Talker", number).rpartition(" ")[2] for number in range(3)]
     assert shown == ["false", "false", "true"]
     assert played.sets("flag") == [(True, "trigger")]
 
@@ -101,7 +101,7 @@ def test_timer_expired(tmp_path):
 
     before, after = finish(scenario())
     assert (before.values["flag"], after.values["flag"]) == (False, True)
-    assert [it.at for it in after.of(TimerSet)] == [before.events[0].at + 60_000]
+    assert [event.at for event in after.of(TimerSet)] == [before.events[0].at + 60_000]
     assert len(after.of(TimerFired)) == 1
 
 
@@ -180,7 +180,7 @@ def test_a_deployment_toggle_is_changed_by_operators_without_a_change_of_the_pac
         play(tmp_path, files, ["Hi."], environment=settings)
         for settings in ({}, {"ENABLE_X": "on"}, {"ENABLE_X": "on", "ENVIRONMENT": "production"})
     )
-    assert off.row.digest == on.row.digest == gone.row.digest
+    assert off.row.digest == on.row.digest == gone.row.digest.partition("~")[0]
     assert (off.values["x"], on.values["x"], "x" in gone.values) == (False, True, False)
 
 
@@ -191,7 +191,7 @@ def test_a_constant_for_prompts_is_static(tmp_path):
     assert played.prompt("Talker").endswith("product_tier: beta")
 
 
-def test_what_changes_during_the_conversation_is_derived(tmp_path):
+def test_values_that_change_are_derived(tmp_path):
     """Lines 460-461, 467: by words of an agent, or by a button; no other kind changes so."""
     definitions = {
         "done": derived(False, says("Talker", "DONE")),
@@ -220,11 +220,13 @@ def test_a_large_document_is_summarised_instead_of_shown(tmp_path):
     stored = [("Concepts", "autogen_ai_agents", huge)]
     played = play(tmp_path, files, ["Hi."], documents=stored)
     assert played.prompt("Talker").endswith("summary: A shop.")
-    (manifest,) = [it.data.manifest for it in played.events if hasattr(it.data, "manifest")]
-    assert [it["names"] for it in manifest["left_out"]] == [["text"]]
+    (manifest,) = [
+        event.data.manifest for event in played.events if hasattr(event.data, "manifest")
+    ]
+    assert [entry["names"] for entry in manifest["left_out"]] == [["text"]]
 
 
-def test_what_follows_from_another_value_is_derived_on_demand(tmp_path):
+def test_dependent_values_are_derived_on_demand(tmp_path):
     """Line 469: in a tool, or computed; it is not stored a second time."""
     code = '''
 def words(context_variables) -> int:
@@ -255,7 +257,7 @@ def test_secret_environment_variables_are_never_echoed(tmp_path):
     """Line 472: shown by name, one is a finding; declared as secret, it reaches tools alone."""
     key = environment("PAYMENT_API_KEY", type_="string")
     said = findings(tmp_path, package({"payment": key}, ["payment"]))
-    assert "EXPO013" in [it.code for it in said]
+    assert "EXPO013" in [finding.code for finding in said]
     code = '''
 def pay(context_variables) -> dict:
     """Use the key, and talk too much."""
@@ -273,13 +275,13 @@ def test_a_brand_name_is_static_and_not_taken_from_the_environment(tmp_path):
     """Line 473: a prompt that depends on the environment is pointed out, with the remedy."""
     files = package({"brand": environment("BRAND", default="Tea", type_="string")}, ["brand"])
     files["agents"] = agents(Talker="You speak for {brand}.")
-    (said,) = [it for it in findings(tmp_path, files) if it.code == "ENV002"]
+    (said,) = [finding for finding in findings(tmp_path, files) if finding.code == "ENV002"]
     assert (said.severity, said.hint[0]) == (
         "warning",
         "make brand static, or take it from a database",
     )
     files["context_variables"] = variables({"brand": static("Tea")}, {"Talker": ["brand"]})
-    assert "ENV002" not in [it.code for it in findings(tmp_path, files)]
+    assert "ENV002" not in [finding.code for finding in findings(tmp_path, files)]
     settings = {"ENVIRONMENT": "production", "BRAND": "Coffee"}
     played = play(tmp_path, files, ["Hi."], environment=settings)
     assert played.prompt("Talker").startswith("You speak for Tea.")
@@ -341,7 +343,7 @@ def test_a_brand_new_trigger_type_is_replayable_from_the_event_log(tmp_path):
             return await read(host, run, model), await host.workflow(run, scope=ADA)
 
     played, workflow = finish(scenario())
-    shown = [played.prompt("Talker", it).rpartition(" ")[2] for it in range(3)]
+    shown = [played.prompt("Talker", number).rpartition(" ")[2] for number in range(3)]
     assert shown == ["false", "false", "true"]
     assert check_replay(workflow, played.row.run, played.events) == []
 
@@ -350,13 +352,15 @@ def test_a_brand_new_trigger_type_is_replayable_from_the_event_log(tmp_path):
 def test_a_brand_new_trigger_type_is_represented_declaratively(tmp_path, keys):
     """Line 481: it has the keys its class names, and no code stands in the file."""
     folder = read_package(write_package(tmp_path, package(flag(type="x:reply_length", **keys))))
-    (said,) = [it for it in review_package(folder, kinds=KINDS) if it.code == "VAR027"]
+    (said,) = [
+        finding for finding in review_package(folder, kinds=KINDS) if finding.code == "VAR027"
+    ]
     assert f"{list(keys)[-1]}: " in said.message
     with pytest.raises(CheckFailed):
         refuse_errors(folder, kinds=KINDS)
 
 
-def test_a_trigger_type_that_nobody_registered_is_refused(tmp_path):
+def test_unregistered_trigger_type_is_refused(tmp_path):
     """Line 478."""
     files = package(flag(type="x:reply_length", words=3))
     assert "x:reply_length" in errors(tmp_path, files)[0][1]

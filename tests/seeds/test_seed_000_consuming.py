@@ -133,7 +133,7 @@ def test_a_template_is_filled_anew_before_every_reply(tmp_path):
     definitions = {"stage": derived("open", says("Helper", "DONE", value="closed"), type_="string")}
     files = prompted("It is {stage}. Say DONE.", definitions, ["stage"])
     played = play(tmp_path, files, ["Done", "Bye."], after=[say("thanks")])
-    told = [played.prompt("Helper", it).split(".")[0] for it in range(2)]
+    told = [played.prompt("Helper", number).split(".")[0] for number in range(2)]
     assert told == ["It is open", "It is closed"]
 
 
@@ -169,8 +169,10 @@ def test_values_are_injected_into_the_instructions_and_nowhere_else(tmp_path):
     files = two(definitions, {"First": ["tier"]}, **desk("look", agent="First"))
     played = play(tmp_path, files, [call("look", name="stage"), "On.", "Well."])
     for request in played.requests:
-        held = [it for it in request.messages if "tier-canary" in json.dumps(it)]
-        assert [it["role"] for it in held] == (["system"] if request.agent == "First" else [])
+        held = [message for message in request.messages if "tier-canary" in json.dumps(message)]
+        assert [message["role"] for message in held] == (
+            ["system"] if request.agent == "First" else []
+        )
         assert "tier-canary" not in str(request.tools)
 
 
@@ -214,7 +216,7 @@ def test_a_value_becomes_visible_to_the_model_by_a_list_or_by_a_tool_call(tmp_pa
     files = two(definitions, shown, **desk("look", agent="First"))
     script = [call("look", name="tier"), "On.", "Well."] if way == "tool" else ["On.", "Well."]
     played = play(tmp_path, files, script)
-    seen = [it.agent for it in played.requests if "tier-canary" in str(it.messages)]
+    seen = [request.agent for request in played.requests if "tier-canary" in str(request.messages)]
     assert seen == ["First"]
 
 

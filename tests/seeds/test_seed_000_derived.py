@@ -152,8 +152,8 @@ def test_the_runtime_binds_the_answer_and_tool_code_may_set_it_too_in_one_event(
     script = [call("action_plan"), "Good."]
     played = play(tmp_path, files, script, after=[answer({"plan_acceptance": "accepted"})])
     assert played.sets("action_plan_acceptance") == [("accepted", "trigger")]
-    (at,) = [it.seq for it in played.events if isinstance(it.data, VariableSet)]
-    asked = [it.seq for it in played.events if isinstance(it.data, RequestAnswered)]
+    (at,) = [event.seq for event in played.events if isinstance(event.data, VariableSet)]
+    asked = [event.seq for event in played.events if isinstance(event.data, RequestAnswered)]
     assert asked[-1] + 1 == at, "the answer itself sets it, before the tool has returned"
 
 
@@ -196,7 +196,7 @@ def test_both_kinds_of_triggers_may_be_mixed_in_one_variable(tmp_path, by):
 def test_derived_values_are_initialized_to_their_default(tmp_path):
     """Lines 205, 221: everywhere, before anybody speaks: prompts, tools and conditions."""
     definitions = {**COMPLETE, "stage": pending()}
-    shown = {it: ["interview_complete", "stage"] for it in BOTH}
+    shown = {item: ["interview_complete", "stage"] for item in BOTH}
     files = interview(definitions, shown, **desk("look", agent="InterviewAgent"))
     script = [call("look", name="stage"), "What?", "NEXT", "A plan."]
     played = play(tmp_path, files, script, after=[say("hm")])
@@ -224,8 +224,8 @@ def test_a_variable_is_set_only_when_all_predicates_match(tmp_path):
     )
     files = interview(exposure=BOTH, handoffs=rules)
     played = play(tmp_path, files, ["Next up: you.", "NEXT", "NEXT", "A plan."])
-    (event,) = [it for it in played.events if isinstance(it.data, VariableSet)]
-    turns = [it.data.agent for it in played.events if isinstance(it.data, TurnStarted)]
+    (event,) = [event for event in played.events if isinstance(event.data, VariableSet)]
+    turns = [event.data.agent for event in played.events if isinstance(event.data, TurnStarted)]
     assert turns == ["InterviewAgent", "Planner", "InterviewAgent", "Planner"]
     assert event.turn == 3
 
@@ -265,7 +265,7 @@ def test_no_heuristic_or_fuzzy_matching(tmp_path, said):
     assert played.row.status == "waiting"
 
 
-def test_a_value_that_does_not_fit_the_type_is_refused_whoever_sets_it(tmp_path):
+def test_value_of_another_type_is_refused_for_every_writer(tmp_path):
     """Line 174: the type of a definition holds for every write."""
     files = interview(
         {**COMPLETE, "left": derived(3, type_="integer")}, **desk("put", agent="InterviewAgent")
@@ -275,4 +275,4 @@ def test_a_value_that_does_not_fit_the_type_is_refused_whoever_sets_it(tmp_path)
     assert played.values["left"] == 3
     wrong = says("InterviewAgent", "NEXT", value="few")
     said = findings(tmp_path, interview({**COMPLETE, "left": derived(3, wrong, type_="integer")}))
-    assert [it.code for it in said if it.severity == "error"] == ["VAR002"]
+    assert [finding.code for finding in said if finding.severity == "error"] == ["VAR002"]

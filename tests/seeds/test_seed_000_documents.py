@@ -40,7 +40,7 @@ def package(definitions, *exposure, **files):
 def shown(played):
     """Return the variables that stand in the last prompt, with their values."""
     lines = played.prompt("Talker", -1).partition("[CONTEXT VARIABLES]\n")[2].splitlines()
-    return dict(it.split(": ", 1) for it in lines)
+    return dict(line.split(": ", 1) for line in lines)
 
 
 def test_configured_documents_and_fields_are_fetched(tmp_path):
@@ -150,17 +150,17 @@ def note(context_variables) -> str:
         scope=LOCAL,
     )
     assert len(played.values["noted"]) == 60_000
-    lines = [it.getMessage() for it in caplog.records]
-    assert not [it for it in lines if SECRET in it]
+    lines = [record.getMessage() for record in caplog.records]
+    assert not [line for line in lines if SECRET in line]
     # At DEBUG a change is told with the beginning of the value, and nowhere else any of it.
-    (change,) = [it for it in lines if "canary" in it]
-    (event,) = [it for it in played.events if isinstance(it.data, VariableSet)]
+    (change,) = [line for line in lines if "canary" in line]
+    (event,) = [event for event in played.events if isinstance(event.data, VariableSet)]
     beginning = f'"{"blob-canary " * 25}'[:300]
     where = f"run {played.row.run}, event {event.seq}, turn 1"
     assert change == f'noted: "" -> {beginning}... (tool:note; {where})'
     assert main(["runs", "tail", "last", "--workspace", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
-    (preview,) = [it for it in printed.splitlines() if "noted = " in it]
+    (preview,) = [line for line in printed.splitlines() if "noted = " in line]
     assert "blob-canary" in preview
     assert max(map(len, printed.splitlines())) < 300
     assert SECRET not in printed

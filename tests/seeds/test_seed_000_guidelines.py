@@ -107,7 +107,9 @@ def test_agent_text_needs_no_interaction_with_the_user(tmp_path):
     played = play(tmp_path, files, ["approved"])
     assert played.values["approval_received"] is True
     assert not played.of(ToolCalled)
-    assert [it.kind for it in played.of(RequestOpened)] == ["chat"], "the first message, no other"
+    assert [event.kind for event in played.of(RequestOpened)] == ["chat"], (
+        "the first message, no other"
+    )
 
 
 def test_triggers_are_purely_declarative(tmp_path):
@@ -158,7 +160,7 @@ def test_ui_response_is_an_active_interaction_that_needs_the_user(tmp_path):
     """Line 343: until the answer is there the run waits and nothing is set."""
     played = play(tmp_path, wizard(), [call("config_wizard"), "Thanks."])
     assert (played.row.status, played.sets("form_submission")) == ("waiting", [])
-    (asked,) = [it for it in played.of(RequestOpened) if it.kind == "ui"]
+    (asked,) = [event for event in played.of(RequestOpened) if event.kind == "ui"]
     assert (asked.tool, asked.sets) == ("config_wizard", ("form_submission",))
 
 
@@ -247,8 +249,8 @@ def test_a_static_variable_is_not_sourced_from_elsewhere_nor_changed(tmp_path):
 def test_names_are_lower_snake_case(tmp_path):
     """Line 372: another spelling runs, with a warning."""
     files = {**adding(), "context_variables": variables({"ProductTier": static("beta")})}
-    said = [it for it in findings(tmp_path, files) if it.code == "NAME004"]
-    assert [it.severity for it in said] == ["warning"]
+    said = [finding for finding in findings(tmp_path, files) if finding.code == "NAME004"]
+    assert [finding.severity for finding in said] == ["warning"]
     assert play(tmp_path, files, ["Hi."]).values["ProductTier"] == "beta"
 
 
@@ -294,6 +296,6 @@ def test_the_model_receives_the_injected_context_before_each_reply(tmp_path):
     files["handoffs"] = handoffs(("MyAgent", "user"))
     script = [call("put", name="stage", value="half"), call("look", name="stage"), "So.", "Well."]
     played = play(tmp_path, files, script, after=[say("and?")])
-    shown = [played.prompt("MyAgent", it).rpartition("stage: ")[2] for it in range(4)]
+    shown = [played.prompt("MyAgent", number).rpartition("stage: ")[2] for number in range(4)]
     assert shown == ["open", "half", "half", "half"]
     assert played.of(ToolReturned)[1].value == {"found": "half"}

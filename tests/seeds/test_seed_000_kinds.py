@@ -26,9 +26,11 @@ from seeds.seed_play import (
     variables,
     write_package,
 )
-from weft.adapters.memory import MemoryJournal
+from weft.adapters.live.memory import MemoryLiveStream
+from weft.adapters.memory import MemoryStore
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.system_clock import SystemClock
+from weft.adapters.vault import MemoryVault
 from weft.app.documents import DOCUMENTS, open_documents
 from weft.app.hosts import open_host
 from weft.engine.events import ContextFetched, ToolCalled, ToolFailed, ToolReturned
@@ -69,8 +71,8 @@ def test_the_runtime_enforces_the_taxonomy_without_workflow_specific_code(tmp_pa
     }
     assert not played.of(ToolCalled)
     odd = package({"mood": {"type": "string", "source": {"type": "guessed", "value": "x"}}})
-    said = [it for it in findings(tmp_path, odd) if it.severity == "error"]
-    assert [it.code for it in said] == ["SCHEMA007"]
+    said = [finding for finding in findings(tmp_path, odd) if finding.severity == "error"]
+    assert [finding.code for finding in said] == ["SCHEMA007"]
     assert "guessed" in said[0].message
 
 
@@ -85,13 +87,14 @@ def test_an_invalid_file_fails_fast_before_execution(tmp_path):
     with pytest.raises(CheckFailed, match="has 2 errors and cannot run") as caught:
         play(tmp_path, files, ["never asked"])
     told = [
-        (it.code, it.place.file.rpartition("/")[2], it.place.line) for it in caught.value.findings
+        (finding.code, finding.place.file.rpartition("/")[2], finding.place.line)
+        for finding in caught.value.findings
     ]
     assert told == [
         ("SCHEMA009", "context_variables.json", 6),
         ("SCHEMA007", "context_variables.json", 11),
     ]
-    assert all(it.place.column and it.hint for it in caught.value.findings)
+    assert all(finding.place.column and finding.hint for finding in caught.value.findings)
 
 
 def test_database_values_are_loaded_on_demand(tmp_path):
@@ -135,8 +138,8 @@ def test_database_values_are_not_for_branching_unless_boolean_or_a_tight_enum(tm
     paying = database("Concepts", "boolean", field="Paying")
     rules = handoffs(("Talker", "terminate", "paying"), ("Talker", "user"))
     files = package({"paying": paying}, handoffs=rules)
-    said = [it for it in findings(tmp_path, files) if it.severity == "error"]
-    assert [(it.code, it.message) for it in said] == [
+    said = [finding for finding in findings(tmp_path, files) if finding.severity == "error"]
+    assert [(finding.code, finding.message) for finding in said] == [
         (
             "COND004",
             "the condition of Talker -> terminate tests paying, which must not decide handoffs",
@@ -187,8 +190,12 @@ def test_only_the_necessary_flags_are_declared(tmp_path):
         "idle": environment("IDLE", default=False),
     }
     rules = handoffs(("Talker", "terminate", "selling"), ("Talker", "user"))
-    said = [it for it in findings(tmp_path, package(flags, handoffs=rules)) if it.code == "NAME003"]
-    assert [(it.severity, it.message.split(":")[0]) for it in said] == [
+    said = [
+        finding
+        for finding in findings(tmp_path, package(flags, handoffs=rules))
+        if finding.code == "NAME003"
+    ]
+    assert [(finding.severity, finding.message.split(":")[0]) for finding in said] == [
         ("warning", "the variable idle is never used")
     ]
 
@@ -204,7 +211,7 @@ def test_production_removes_all_environment_variables_at_load_time(tmp_path, cap
     assert played.of(ToolReturned)[0].value == {"found": None}
     assert "aware" not in played.values
     assert ("INFO", "Desk: suppressed here: aware") in [
-        (it.levelname, it.getMessage()) for it in caplog.records
+        (record.levelname, record.getMessage()) for record in caplog.records
     ]
 
 
@@ -214,23 +221,24 @@ def test_production_purges_environment_variables_before_the_context_is_returned(
     spec = read_package(write_package(tmp_path, package(ALL_KINDS, ["aware"]))).spec
     held = replace(link(spec, {}, loader), suppressed=frozenset({"aware"}))
 
-    async def find(_name):
+    async def find(_app, _name):
         return held
 
     async def scenario():
         model = ScriptedModel(["Hi."])
         parts = {"models": OneModel(model), "loader": loader, "clock": SystemClock()}
-        async with Host(journal=MemoryJournal(), find=find, **parts) as host:
+        parts |= {"live": MemoryLiveStream(), "vault": MemoryVault()}
+        async with Host(store=MemoryStore(), find=find, **parts) as host:
             return await read(host, await host.start(NAME, scope=ADA, message="hi"), model)
 
     assert finish(scenario()).start == {}
-    assert ("WARNING", "Desk: ['aware'] do not exist here and were taken out") in [
-        (it.levelname, it.getMessage()) for it in caplog.records
+    assert ("WARNING", "Desk: ['aware'] do not exist here and were removed") in [
+        (record.levelname, record.getMessage()) for record in caplog.records
     ]
 
 
-def test_a_run_of_development_does_not_bring_the_environment_into_production(tmp_path):
-    """Lines 24-26: it began where they exist and goes on where they do not."""
+def test_a_run_of_development_keeps_the_environment_that_it_began_with(tmp_path):
+    """Lines 24-26 hide the environment in production; a run records where it began (S14)."""
     files = package(
         ALL_KINDS, ["aware"], handoffs=handoffs(("Talker", "user")), **desk("look", agent="Talker")
     )
@@ -246,8 +254,8 @@ def test_a_run_of_development_does_not_bring_the_environment_into_production(tmp
             return await read(host, run, model)
 
     played = finish(scenario())
-    assert ["aware" in played.prompt("Talker", it) for it in range(3)] == [True, False, False]
-    assert played.of(ToolReturned)[0].value == {"found": None}
+    assert ["aware" in played.prompt("Talker", number) for number in range(3)] == [True, True, True]
+    assert played.of(ToolReturned)[0].value == {"found": True}
 
 
 def test_static_values_depend_on_neither_environment_nor_database(tmp_path):
@@ -278,7 +286,7 @@ def test_static_values_are_versioned_with_the_workflow(tmp_path):
 
     before, after, still = finish(scenario())
     assert before.row.digest == still.row.digest != after.row.digest
-    shown = [still.prompt("Talker", it).rpartition(" ")[2] for it in range(3)]
+    shown = [still.prompt("Talker", number).rpartition(" ")[2] for number in range(3)]
     assert shown == ["beta", "final", "beta"]
 
 
@@ -286,7 +294,7 @@ def test_static_values_are_not_used_for_branching(tmp_path):
     """Lines 35, 255, 373, 446."""
     rules = handoffs(("Talker", "terminate", "tier == 'beta'"), ("Talker", "user"))
     said = findings(tmp_path, package({"tier": static("beta")}, handoffs=rules))
-    assert [it.code for it in said if it.severity == "error"] == ["COND004"]
+    assert [finding.code for finding in said if finding.severity == "error"] == ["COND004"]
 
 
 @pytest.mark.parametrize("key", ["static_variables", "declarative_variables"])
@@ -302,5 +310,5 @@ def test_static_entries_of_a_list_are_represented_with_the_source_static(tmp_pat
     played = play(tmp_path, files, ["Hi."])
     assert played.prompt("Talker").endswith("product_tier: beta\nmax_items: 25")
     spec = read_package(write_package(tmp_path, files)).spec
-    assert {it.source.type for it in spec.variables.values()} == {"static"}
+    assert {variable.source.type for variable in spec.variables.values()} == {"static"}
     assert (played.values["product_tier"], played.values["max_items"]) == ("beta", 25)

@@ -20,12 +20,15 @@ from seeds.seed_play import (
     static,
     variables,
 )
+from support.cases import read_cases
 from support.run_play import linked
 from weft.engine.events import ContextFetched, ToolFailed, ToolReturned
 from weft.errors import UsageError
 from weft.inspect.replay import check_replay
 from weft.packages.reader import read_package
 from weft.testing.models import call
+
+CASES = read_cases(__file__)
 
 DATABASE = "autogen_ai_agents"
 
@@ -40,7 +43,7 @@ def package(definitions, *exposure, **files):
 def shown(played, number=0):
     """Return the variables that stand in a prompt, with their values."""
     lines = played.prompt("Talker", number).partition("[CONTEXT VARIABLES]\n")[2].splitlines()
-    return dict(it.split(": ", 1) for it in lines)
+    return dict(line.split(": ", 1) for line in lines)
 
 
 def test_every_value_follows_from_the_declaration_and_what_was_observed(tmp_path):
@@ -59,7 +62,8 @@ def test_every_value_follows_from_the_declaration_and_what_was_observed(tmp_path
     workflow = linked(read_.spec, read_.code)
     assert check_replay(workflow, played.row.run, played.events) == []
     broken = [
-        it._replace(data=ContextFetched({}, {})) if it.seq == 4 else it for it in played.events
+        event._replace(data=ContextFetched({}, {})) if event.seq == 4 else event
+        for event in played.events
     ]
     assert check_replay(workflow, played.row.run, broken), "another journal is another run"
 
@@ -108,8 +112,8 @@ def test_unknown_legacy_keys_produce_a_warning_and_are_ignored(tmp_path):
     listed = variables({"tier": static("beta")}, {"Talker": ["tier"]})
     listed["context_variables"]["variables"] = {"limit": {"type": "integer", "default": 3}}
     files = {**package({}), "context_variables": listed}
-    said = [it for it in findings(tmp_path, files) if it.code == "SCHEMA010"]
-    assert [(it.severity, it.message) for it in said] == [
+    said = [finding for finding in findings(tmp_path, files) if finding.code == "SCHEMA010"]
+    assert [(finding.severity, finding.message) for finding in said] == [
         ("warning", "older spelling: variables has no meaning any more and is not read")
     ]
     played = play(tmp_path, files, ["Hi."])
@@ -138,23 +142,12 @@ def test_database_variables_are_there_if_the_schema_is_included(tmp_path, settin
     stored = [("Concepts", DATABASE, {"Plan": "gold"})]
     played = play(tmp_path, files, ["Hi."], documents=stored, environment=settings)
     assert shown(played) == {"plan": "gold"}
-    with pytest.raises(UsageError, match="CONTEXT_INCLUDE_SCHEMA is 1 or 0, not 'maybe'"):
+    with pytest.raises(UsageError, match="CONTEXT_INCLUDE_SCHEMA must be 1 or 0, not 'maybe'"):
         play(tmp_path, files, ["never asked"], environment={"CONTEXT_INCLUDE_SCHEMA": "maybe"})
 
 
 @pytest.mark.parametrize(
-    ("type_", "text", "value"),
-    [
-        ("boolean", "1", True),
-        ("boolean", "true", True),
-        ("boolean", "yes", True),
-        ("boolean", "ON", True),
-        ("boolean", "0", False),
-        ("boolean", "off", False),
-        ("integer", "12", 12),
-        ("string", "12", "12"),
-        ("string", "yes", "yes"),
-    ],
+    ("type_", "text", "value"), CASES["test_environment_values_are_coerced_as_their_type_says"]
 )
 def test_environment_values_are_coerced_as_their_type_says(tmp_path, type_, text, value):
     """Lines 198-199, 391."""
@@ -167,7 +160,7 @@ def test_environment_values_are_coerced_as_their_type_says(tmp_path, type_, text
 def test_coercion_is_restricted_and_does_not_guess(tmp_path, type_, text):
     """Line 391: what is no indicator is refused, and the run does not begin."""
     files = package({"flag": environment("FLAG", type_=type_)}, "flag")
-    with pytest.raises(UsageError, match="the environment variable FLAG does not fit flag"):
+    with pytest.raises(UsageError, match="the environment variable FLAG is invalid for flag"):
         play(tmp_path, files, ["never asked"], environment={"FLAG": text})
 
 

@@ -19,6 +19,7 @@ from seeds.seed_play import (
     variables,
     write_package,
 )
+from support.cases import read_cases
 from weft.engine.events import ConditionJudged, RunStarted, ToolReturned
 from weft.engine.variables.access import IN_PRODUCTION
 from weft.errors import CheckFailed, LinkError
@@ -26,6 +27,8 @@ from weft.packages.reader import read_package
 from weft.runtime.workflow import Linking
 from weft.testing.hosts import host_for
 from weft.testing.models import ScriptedModel, call
+
+CASES = read_cases(__file__)
 
 DEFINITIONS = {
     "interview_complete": derived(False, says("InterviewAgent", "NEXT")),
@@ -76,20 +79,11 @@ def test_only_environment_and_derived_variables_may_appear_in_conditions(tmp_pat
 
 @pytest.mark.parametrize(
     ("condition", "told"),
-    [
-        ("not interview_complete", "'not' is used"),
-        ("interview_complete != true", "'!=' is used"),
-        ("interview_complete == false", "is tested for false"),
-        ("interview_complete or monetization_enabled", "'or' is used"),
-        (
-            "interview_complete and monetization_enabled and interview_complete",
-            "'and' is used 2 times",
-        ),
-    ],
+    CASES["test_conditions_are_positive_and_conjunctive_with_at_most_one_and"],
 )
 def test_conditions_are_positive_and_conjunctive_with_at_most_one_and(tmp_path, condition, told):
     """Line 251; decision d: the strict profile."""
-    said = [it for it in errors(tmp_path, routed(condition)) if it[0] == "COND005"]
+    said = [error for error in errors(tmp_path, routed(condition)) if error[0] == "COND005"]
     assert len(said) == 1
     assert told in said[0][1]
     assert "COND005" not in [
@@ -119,10 +113,12 @@ def test_when_monetization_is_enabled_and_the_interview_complete(tmp_path, enabl
 def test_in_production_the_absent_variable_prevents_the_condition(tmp_path):
     """Lines 253-254; decision g: a warning in development, refused in production, never silent."""
     files = routed("When monetization_enabled is true AND interview_complete is true")
-    warned = [it for it in findings(tmp_path, files) if it.code == "ENV001"]
-    assert [it.severity for it in warned] == ["warning"]
-    refused = [it for it in findings(tmp_path, files, "production") if it.code == "ENV001"]
-    assert [it.severity for it in refused] == ["error"]
+    warned = [finding for finding in findings(tmp_path, files) if finding.code == "ENV001"]
+    assert [finding.severity for finding in warned] == ["warning"]
+    refused = [
+        finding for finding in findings(tmp_path, files, "production") if finding.code == "ENV001"
+    ]
+    assert [finding.severity for finding in refused] == ["error"]
     with pytest.raises(CheckFailed, match="which production hides"):
         play(tmp_path, files, ["never asked"], environment=PRODUCTION)
 
@@ -172,7 +168,9 @@ def test_database_variables_remain_fully_accessible_in_production(tmp_path):
 
 def test_a_documented_boolean_of_the_database_may_be_a_gate_in_production(tmp_path):
     """Line 262: not the sole branching input, but an intentional one."""
-    assert ("COND004" in [it for it, _ in errors(tmp_path, routed("paying"), "production")]) is True
+    assert (
+        "COND004" in [item for item, _ in errors(tmp_path, routed("paying"), "production")]
+    ) is True
     meant = {**DEFINITIONS, "paying": {**DEFINITIONS["paying"], "routing": True}}
     files = routed("paying", profile="full", definitions=meant)
     played = play(tmp_path, files, ["Hi.", "A plan."], documents=[OVERVIEW], environment=PRODUCTION)
@@ -186,8 +184,8 @@ def test_deployments_in_production_do_not_drift_apart(tmp_path):
         play(tmp_path, files, ["NEXT", "A plan."], environment={**PRODUCTION, **settings})
         for settings in ({}, {"MONETIZATION_ENABLED": "1"}, {"MONETIZATION_ENABLED": "nonsense"})
     ]
-    assert [it.of(RunStarted)[0].values for it in runs] == [{}, {}, {}]
-    assert len({str(it.ways) for it in runs}) == len({it.row.digest for it in runs}) == 1
+    assert [run.of(RunStarted)[0].values for run in runs] == [{}, {}, {}]
+    assert len({str(run.ways) for run in runs}) == len({run.row.digest for run in runs}) == 1
 
 
 def test_context_conditions_reference_variables_with_a_dollar_sign(tmp_path):
@@ -210,7 +208,7 @@ def test_conditions_for_a_model_reference_variables_with_a_dollar_sign(tmp_path)
     script = ["NEXT", {"holds": True, "reason": "It says so."}, "A plan."]
     played = play(tmp_path, files, script)
     assert played.ways[0] == ("InterviewAgent", "Planner")
-    assert [it.holds for it in played.of(ConditionJudged)] == [True]
+    assert [event.holds for event in played.of(ConditionJudged)] == [True]
     asked = str(played.requests[1].messages[-1]["content"])
     assert asked.endswith("The user was heard to the end: true, Desk.")
 
@@ -225,7 +223,9 @@ def test_conditions_for_a_model_reference_variables_with_a_dollar_sign(tmp_path)
 def test_conditions_for_a_model_reference_what_exists(tmp_path, name, profile, code):
     """Lines 254, 413-415: a name that is not there is refused in words for a model as well."""
     files = judged(f"It is over: ${{{name}}}.")
-    (found,) = [it for it in findings(tmp_path, files, profile) if it.severity == "error"]
+    (found,) = [
+        finding for finding in findings(tmp_path, files, profile) if finding.severity == "error"
+    ]
     assert (found.code, name in found.message) == (code, True)
     with pytest.raises(CheckFailed):
         play(tmp_path, files, ["never asked"], environment={"ENVIRONMENT": profile})

@@ -56,7 +56,7 @@ def draw(context_variables) -> str:
     return "drawn"
 '''
 #: The same tools, as long as what they would set is not declared.
-QUIET = "\n".join(it for it in TOOLS.splitlines() if ".set(" not in it)
+QUIET = "\n".join(line for line in TOOLS.splitlines() if ".set(" not in line)
 CONCEPT = ("Concepts", "autogen_ai_agents", {"ConceptOverview": "A shop for tea."})
 
 
@@ -160,7 +160,11 @@ def test_the_file_is_found_by_the_name_of_the_workflow(tmp_path):
 def test_definitions_hold_all_kinds_and_the_source_says_which(tmp_path):
     """Line 174."""
     spec = read_package(write_package(tmp_path, completed())).spec
-    kinds = {name: it.source.type for name, it in spec.variables.items() if name not in UNDECLARED}
+    kinds = {
+        name: variable.source.type
+        for name, variable in spec.variables.items()
+        if name not in UNDECLARED
+    }
     assert kinds == {
         "product_tier": "static",
         "max_items": "static",
@@ -175,7 +179,7 @@ def test_definitions_hold_all_kinds_and_the_source_says_which(tmp_path):
 def listed(text):
     """Return the names that stand in a prompt as variables."""
     lines = text.partition("[CONTEXT VARIABLES]\n")[2].splitlines()
-    return [it.partition(" ")[0].rstrip(":") for it in lines]
+    return [line.partition(" ")[0].rstrip(":") for line in lines]
 
 
 def test_the_list_of_an_agent_is_what_stands_in_its_prompt(tmp_path):
@@ -193,8 +197,8 @@ def test_the_deprecated_field_exposures_is_replaced_by_agents(tmp_path):
     shown = variables({"tier": static("beta"), "limit": static(3, "integer")}, {"Talker": ["tier"]})
     shown["context_variables"]["exposures"] = [{"agent": "Talker", "variables": ["limit"]}]
     files = {"agents": agents("Talker"), "context_variables": shown}
-    said = [it for it in findings(tmp_path, files) if it.code == "SCHEMA010"]
-    assert [(it.severity, it.message) for it in said] == [
+    said = [finding for finding in findings(tmp_path, files) if finding.code == "SCHEMA010"]
+    assert [(finding.severity, finding.message) for finding in said] == [
         ("warning", "older spelling: exposures has no meaning any more and is not read")
     ]
     assert listed(play(tmp_path, files, ["Hi."]).prompt("Talker")) == ["tier"]
@@ -206,12 +210,12 @@ def test_variables_are_always_hidden_from_the_user_interface(tmp_path):
     package = read_package(tmp_path / "workflows" / NAME)
     workflow = linked(package.spec, package.code)
     audience = Audience(workflow.spec)
-    sent = [user_event_data(it, played.row.run, workflow, audience) for it in played.events]
-    text = json.dumps([it for it in sent if it is not None])
+    sent = [user_event_data(event, played.row.run, workflow, audience) for event in played.events]
+    text = json.dumps([item for item in sent if item is not None])
     assert "What shall it be?" in text
     hidden = (*workflow.spec.variables, "A shop for tea.", "brew -> serve")
     # The question that is shown is that of a tool of this name.
-    assert [it for it in hidden if it in text] == ["action_plan"]
+    assert [item for item in hidden if item in text] == ["action_plan"]
 
 
 def test_a_variable_has_no_field_for_the_user_interface(tmp_path):

@@ -56,7 +56,7 @@ def test_workflows_declare_three_classes_of_variables(tmp_path):
     played = play(tmp_path, files, script, documents=stored)
     assert dict(played.values) == {"plan": "gold", "notes": "kept", "interview_complete": True}
     kinds = read_package(tmp_path / "workflows" / NAME).spec.variables
-    assert [it.source.type for it in kinds.values()].count("database") == 1
+    assert [kind.source.type for kind in kinds.values()].count("database") == 1
 
 
 def test_runtime_variables_live_for_a_single_run(tmp_path):
@@ -88,8 +88,8 @@ def test_derived_variables_are_updated_automatically_when_events_occur(tmp_path)
 def test_the_list_stands_under_derived_variables(tmp_path):
     """Lines 17-19: it is read, and what it is now called is pointed out."""
     said = findings(tmp_path, onboarding())
-    assert [it.severity for it in said if it.severity == "error"] == []
-    told = [it.message for it in said if it.code == "SCHEMA010"]
+    assert [finding.severity for finding in said if finding.severity == "error"] == []
+    told = [finding.message for finding in said if finding.code == "SCHEMA010"]
     assert "older spelling: derived_variables is now part of definitions" in told
     spec = read_package(tmp_path / "workflows" / NAME).spec
     assert spec.variables["interview_complete"].description == (
@@ -125,9 +125,11 @@ def test_every_text_of_an_agent_is_observed_and_flips_on_a_match(tmp_path):
         "handoffs": handoffs(("InterviewAgent", "user")),
         "context_variables": verbatim.file_of(verbatim.DERIVED_VARIABLES),
     }
-    played = play(tmp_path, files, ["a", "b", "TERMINATE", "c"], after=[say(it) for it in "xyz"])
-    (event,) = [it for it in played.events if isinstance(it.data, VariableSet)]
-    said = next(it for it in played.events if it.seq == event.cause)
+    played = play(
+        tmp_path, files, ["a", "b", "TERMINATE", "c"], after=[say(letter) for letter in "xyz"]
+    )
+    (event,) = [event for event in played.events if isinstance(event.data, VariableSet)]
+    said = next(each_event for each_event in played.events if each_event.seq == event.cause)
     assert (said.data.text, event.turn) == ("TERMINATE", 3)
     assert event.data.value is True
 
@@ -215,8 +217,8 @@ def test_the_hooks_are_agnostic_of_the_workflow(tmp_path):
 
     async def scenario():
         async with await opened(tmp_path, model, {}) as host:
-            runs = [await host.start(it, scope=ADA, message="hi") for it in (NAME, "Archive")]
-            return [await read(host, it, model) for it in runs]
+            runs = [await host.start(item, scope=ADA, message="hi") for item in (NAME, "Archive")]
+            return [await read(host, run, model) for run in runs]
 
     first, second = finish(scenario())
     assert (dict(first.values), dict(second.values)) == (

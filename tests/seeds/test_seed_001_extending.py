@@ -135,8 +135,8 @@ def test_tool_response_updates_a_variable_when_the_tool_returns_success(tmp_path
     script = [call("book", seats=9), "Hm.", call("book", seats=2), "Well.", "A plan."]
     played = play(tmp_path, files, script, after=[say("two then")])
     assert len(played.of(ToolFailed)) == 1
-    (event,) = [it for it in played.events if isinstance(it.data, VariableSet)]
-    returned = next(it for it in played.events if isinstance(it.data, ToolReturned))
+    (event,) = [event for event in played.events if isinstance(event.data, VariableSet)]
+    returned = next(event for event in played.events if isinstance(event.data, ToolReturned))
     assert event.cause == returned.seq
 
 
@@ -189,6 +189,6 @@ def test_triggers_are_expressed_declaratively(tmp_path):
 def test_the_expected_message_is_documented_in_the_prompt(tmp_path):
     """Lines 132-133: an agent that is not told to say it is a warning."""
     files = onboarding(agents=agents(InterviewAgent="Ask about the project.", Planner="Plan."))
-    (said,) = [it for it in findings(tmp_path, files) if it.code == "VAR010"]
+    (said,) = [finding for finding in findings(tmp_path, files) if finding.code == "VAR010"]
     assert (said.severity, "TERMINATE" in said.message) == ("warning", True)
-    assert "VAR010" not in [it.code for it in findings(tmp_path, onboarding())]
+    assert "VAR010" not in [finding.code for finding in findings(tmp_path, onboarding())]

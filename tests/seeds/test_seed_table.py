@@ -43,7 +43,7 @@ def test_every_row_has_a_test_or_a_reason():
         for row in part:
             assert len(row) == 3
             assert NAMED.search(row[2]) or row[2] in reasons, row
-            last = [int(it[2] or it[1]) for it in SPAN.finditer(row[0])]
+            last = [int(found[2] or found[1]) for found in SPAN.finditer(row[0])]
             assert max(last) <= LENGTHS[seed]
 
 

@@ -24,7 +24,7 @@ FIELDS = {"type": "object", "properties": {"label": {"type": "string"}, "k": {"t
 
 async def pass_on(inputs: EvalInputs, ctx: EvalContext) -> Any:
     """Make of what came something that says so, after a moment."""
-    labels = [it.payload["label"] for it in inputs.artifacts]
+    labels = [artifact.payload["label"] for artifact in inputs.artifacts]
     for _ in range(len(labels[0]) % 3):
         await asyncio.sleep(0)
     made = {"Scout": "Lead", "Writer": "Draft"}.get(ctx.agent.name)
@@ -37,7 +37,7 @@ class Later:
 
     def before_schedule(self, ctx: EvalContext, inputs: EvalInputs) -> Verdict:
         """Decide by the time, so that it does not matter how often it is asked."""
-        age = ctx.now - max(it.created_at for it in inputs.artifacts)
+        age = ctx.now - max(artifact.created_at for artifact in inputs.artifacts)
         return CONTINUE if age >= timedelta(seconds=2) else Verdict("defer", 2)
 
 
@@ -70,15 +70,15 @@ def spec(only: Iterable[str] | None = None, **options: Any) -> WorkflowSpec:
         _agent("Clerk", {"types": ["Draft"], "scope": "partition"}),
         _agent("Pairs", {"types": ["Lead", "Lead"], "scope": "all"}),
     ]
-    kept = [it for it in agents if only is None or it["agent"] in only]
+    kept = [agent for agent in agents if only is None or agent["agent"] in only]
     return WorkflowSpec.model_validate(
         {
             "orchestrator": {"workflow_name": NAME},
-            "agents": [{"agent_name": it["agent"]} for it in kept],
+            "agents": [{"agent_name": entry["agent"]} for entry in kept],
             "board": {
                 "artifacts": [
-                    {"name": it, "schema": FIELDS}
-                    for it in ("Seed", "Lead", "Draft", "Left", "Right")
+                    {"name": name, "schema": FIELDS}
+                    for name in ("Seed", "Lead", "Draft", "Left", "Right")
                 ],
                 "agents": kept,
                 **options,
@@ -90,7 +90,7 @@ def spec(only: Iterable[str] | None = None, **options: Any) -> WorkflowSpec:
 def host_of(declared: WorkflowSpec, journal: Any, **ports: Any) -> Host:
     """Return a host for the board."""
     return host_for(
-        declared, ScriptedModel([]), journal=journal, linking=Linking(objects=OBJECTS), **ports
+        declared, ScriptedModel([]), store=journal, linking=Linking(objects=OBJECTS), **ports
     )
 
 
@@ -110,7 +110,7 @@ def handled(events: Iterable[Event], run: str) -> Counter[tuple[str, tuple[str, 
     events = list(events)
     labels = labels_of(events, run)
     return Counter(
-        (it.data.agent, tuple(labels[a] for a in it.data.inputs))
-        for it in events
-        if isinstance(it.data, TurnStarted)
+        (event.data.agent, tuple(labels[a] for a in event.data.inputs))
+        for event in events
+        if isinstance(event.data, TurnStarted)
     )

@@ -135,12 +135,12 @@ MODELS = [
 ARTIFACTS = [
     "Topic",
     "Draft",
-    *({"name": it, "schema": OBJECT} for it in ("Lead", "Verdict", "Note")),
+    *({"name": name, "schema": OBJECT} for name in ("Lead", "Verdict", "Note")),
 ]
 
 PEOPLE = [
-    {"agent_name": it["agent"], "prompt_sections": [{"id": "role", "content": "Work."}]}
-    for it in AGENTS
+    {"agent_name": agent["agent"], "prompt_sections": [{"id": "role", "content": "Work."}]}
+    for agent in AGENTS
 ]
 
 #: What begins a correlation.

@@ -1,7 +1,7 @@
 """A board without a host: decisions are made one by one, and a test plays the world around them.
 
 After every decision it is checked that nothing is lost, in two places, out of turn or too much at
-once. What the store would hold beside the events is kept as well: timers fire from there.
+once. The world attends to the run when the last batch says that it is due, as a worker does.
 """
 
 from collections import Counter
@@ -10,7 +10,7 @@ from typing import Any
 
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.engine.board.correlation import rules_of
-from weft.engine.board.publishing import Draft, artifact_event
+from weft.engine.board.publishing import artifact_event
 from weft.engine.board.rules import SubscriptionRules, holds
 from weft.engine.commands import CallTool, Fetch
 from weft.engine.events import (
@@ -22,14 +22,15 @@ from weft.engine.events import (
     Event,
     EventData,
     RunStarted,
-    TimerFired,
     ToolFailed,
     ToolReturned,
     TurnStarted,
 )
+from weft.engine.incoming import accepts, due_events
 from weft.engine.reduce import advance, fold, is_expected, pending
-from weft.engine.rows import TimerGone, TimerRow, batch
+from weft.engine.rows import batch
 from weft.engine.state import State
+from weft.engine.timers import NEVER
 from weft.engine.variables.conditions import evaluate
 from weft.errors import ExpressionError
 from weft.runtime.runs.decision import NewEvent, decide
@@ -67,15 +68,16 @@ def places(state: State) -> Counter[Want]:
     if board is None or state.status == "ended":
         return found
     for name, queue in board.queues.items():
-        found.update((name, it.id) for delivery in queue for it in delivery.artifacts)
-    for (name, _), pool in board.joins.items():
-        found.update((name, it.id) for waiting in pool.waiting.values() for it in waiting)
+        found.update((name, artifact.id) for delivery in queue for artifact in delivery.artifacts)
+    for name, windows in board.joins.items():
+        for window in windows.windows.values():
+            found.update((name, item.id) for waiting in window.waiting.values() for item in waiting)
     for name, held in board.batches.items():
-        found.update((name, it.id) for group in held.groups for it in group)
+        found.update((name, item.id) for group in held.groups for item in group)
     for delayed in board.delayed.values():
         found.update((name, delayed.artifact.id) for name in delayed.wakes)
     for name, delivery in board.deferred.values():
-        found.update((name, it.id) for it in delivery.artifacts)
+        found.update((name, artifact.id) for artifact in delivery.artifacts)
     return found
 
 
@@ -88,7 +90,8 @@ class World:
         self.now = START
         self.state = State(RUN)
         self.events: list[Event] = []
-        self.timers: dict[str, int] = {}
+        #: When the run needs attention next, as its last batch says.
+        self.due_at = NEVER
         self.effects: dict[str, Fetch | CallTool] = {}
         #: What was wanted, handled, put off and given up, by subscription and artifact.
         self.wanted: Counter[Want] = Counter()
@@ -105,14 +108,15 @@ class World:
 
     # -- what comes from outside
 
-    def publish(self, draft: Draft) -> str:
+    def publish(self, draft: Mapping[str, Any]) -> str:
         """Put an artifact on the board, and return its name."""
-        draft = draft._replace(id=draft.id or f"made-{len(self.events)}")
-        self.write(NewEvent("user:ada", artifact_event(self.rules, "app", draft)))
-        return draft.id
+        id_ = draft.get("id") or f"made-{len(self.events)}"
+        data = artifact_event(self.rules, "app", {**draft, "id": id_}, by="user:ada")
+        self.write(NewEvent("user:ada", data))
+        return id_
 
     def write(self, *new: NewEvent) -> None:
-        """Let something happen, unless nobody waits for it any more."""
+        """Let something happen, if it is still expected."""
         if self.events and not is_expected(
             self.workflow.compiled, self.state, new[-1].turn, new[-1].data
         ):
@@ -134,12 +138,12 @@ class World:
         """Let time go on, or back; timers fire in their order."""
         end = self.now + milliseconds
         for _ in range(500):
-            due = [(at, it) for it, at in self.timers.items() if at <= end]
-            if not due:
+            if self.due_at > end:
                 break
-            at, timer = min(due)
-            self.now = max(self.now, at)
-            self.write(NewEvent("clock", TimerFired(timer)))
+            self.now = max(self.now, self.due_at)
+            for due in due_events(self.state, self.now):
+                if accepts(self.state, due.data):
+                    self.write(NewEvent("clock", due.data, turn=due.turn))
         else:
             raise AssertionError("a timer fires for ever")
         self.now = max(end, self.now) if milliseconds >= 0 else end
@@ -155,17 +159,16 @@ class World:
             assert name not in self.effects, "nothing is done twice at once"
             self.effects[name] = effect
         if decision.events:
-            written = batch(before, decision.state, decision.events, id="b", owner="o")
-            for side in written.sides:
-                if isinstance(side, TimerRow):
-                    self.timers[side.id] = side.at
-                elif isinstance(side, TimerGone):
-                    self.timers.pop(side.id, None)
+            self.due_at = batch(
+                before, decision.state, decision.events, id="b", held=bool(decision.state.active)
+            ).due_at
         self._follow(before.copy(), decision.events)
         self.events += decision.events
         self.state = decision.state
         active = self.state.active  # What no turn waits for is broken off.
-        self.effects = {name: it for name, it in self.effects.items() if it.turn in active}
+        self.effects = {
+            name: effect for name, effect in self.effects.items() if effect.turn in active
+        }
         self._check()
 
     def _follow(self, state: State, events: Iterable[Event]) -> None:
@@ -179,26 +182,28 @@ class World:
         match event.data:
             case ArtifactPublished() as data:
                 id_ = data.id
-                here = [it for it in data.wakes if it not in data.letters.values()]
-                self.wanted.update((it, id_) for it in (here[:1] if data.direct else here))
-                self.faults.update((it, id_) for it in data.faults)
+                here = [wake for wake in data.wakes if wake not in data.forwarded_to.values()]
+                self.wanted.update((item, id_) for item in (here[:1] if data.direct else here))
+                self.faults.update((fault, id_) for fault in data.errors)
             case ArtifactArrived() as data:
                 self.wanted[data.subscription, data.id] += 1
             case TurnStarted() as data:
-                self.started.update((data.step, it) for it in data.inputs)
+                self.started.update((data.step, input_) for input_ in data.inputs)
             case DeliveryDeferred() as data:
-                self.deferred.update((data.subscription, it) for it in data.artifacts)
+                self.deferred.update((data.subscription, artifact) for artifact in data.artifacts)
             case DeliveryMissed(why="no_key" | "predicate") as data:
-                self.told.update((data.subscription, it) for it in data.artifacts)
-            case DeliveryMissed(why="expired" | "breaker" | "unfinished") as data:
-                self.lost.update((data.subscription, it) for it in data.artifacts)
+                self.told.update((data.subscription, artifact) for artifact in data.artifacts)
+            case DeliveryMissed(why="expired" | "wake_limit" | "unfinished") as data:
+                self.lost.update((data.subscription, artifact) for artifact in data.artifacts)
             case _:
                 pass
 
     def _check(self) -> None:
         state, waiting = self.state, places(self.state)
-        active = Counter((it.step, a.id) for it in state.active.values() for a in it.inputs)
-        assert self.told == self.faults, "whoever cannot be asked is named once"
+        active = Counter(
+            (value.step, a.id) for value in state.active.values() for a in value.inputs
+        )
+        assert self.told == self.faults, "an agent that cannot be asked is named once"
         for want in {*self.wanted, *waiting, *self.started, *self.lost}:
             handled = self.started[want] - self.deferred[want]
             assert active[want] <= 1
@@ -207,27 +212,29 @@ class World:
             if handled and state.status == "ended" and self.lost[want] == 1:
                 continue  # It was being handled when the run was ended from outside.
             assert sum_ == self.wanted[want] == 1, f"{want}: {waiting[want]} {handled}"
-        at_work = Counter(it.agent for it in state.active.values() if it.agent)
+        at_work = Counter(value.agent for value in state.active.values() if value.agent)
         assert sum(at_work.values()) <= self.rules.spec.max_concurrency
-        assert all(n <= self.rules.agents[it].concurrency for it, n in at_work.items())
+        assert all(n <= self.rules.agents[name].concurrency for name, n in at_work.items())
         if state.status != "ended":
-            assert self.timers == {it.id: it.at for it in state.timers.values()}
-            assert not self._ready(state), "whoever may work, works"
+            assert self.due_at == state.due_at == min_time(state)
+            assert not self._ready(state), "an agent that may work, works"
+        else:
+            assert self.due_at == NEVER
 
     def _ready(self, state: State) -> list[tuple[int, int, str]]:
         """Return what could be started now, as priority, order and subscription."""
         board = state.board
-        at_work = Counter(it.agent for it in state.active.values())
+        at_work = Counter(value.agent for value in state.active.values())
         if board is None or state.stopping or 0 in state.active:
             return []
         if len(state.active) >= self.rules.spec.max_concurrency:
             return []
         return [
-            (-it.priority, queue[0].order, name)
+            (-entry.priority, queue[0].order, name)
             for name, queue in board.queues.items()
-            for it in [self.rules.subscriptions[name]]
-            if at_work[it.agent] < self.rules.agents[it.agent].concurrency
-            and _is_activated(it, board.counts.get(name, {}))
+            for entry in [self.rules.subscriptions[name]]
+            if at_work[entry.agent] < self.rules.agents[entry.agent].concurrency
+            and _is_activated(entry, board.counts.get(name, {}))
         ]
 
     def _expect_most_urgent(self, state: State, data: TurnStarted) -> None:
@@ -237,14 +244,19 @@ class World:
         assert data.step in urgent, f"{data.step} begins before {ready[0]}"
         assert state.board is not None
         first = state.board.queues[data.step][0]
-        assert tuple(it.id for it in first.artifacts) == data.inputs
+        assert tuple(artifact.id for artifact in first.artifacts) == data.inputs
 
 
-def _is_activated(it: SubscriptionRules, counts: Mapping[str, int]) -> bool:
-    if it.activation is None:
+def min_time(state: State) -> int:
+    """Return when the first timer of a run is due."""
+    return min((timer.at for timer in state.timers.values()), default=NEVER)
+
+
+def _is_activated(rules: SubscriptionRules, counts: Mapping[str, int]) -> bool:
+    if rules.activation is None:
         return True
     try:
-        return evaluate(it.activation, Counter(counts))
+        return evaluate(rules.activation, Counter(counts))
     except ExpressionError:
         return False
 

@@ -48,7 +48,9 @@ class Seen:
         return FunctionEngine(self._work)
 
     async def _work(self, inputs: EvalInputs, ctx: EvalContext) -> Any:
-        self.calls.append(tuple(next(iter(it.payload.values())) for it in inputs.artifacts))
+        self.calls.append(
+            tuple(next(iter(artifact.payload.values())) for artifact in inputs.artifacts)
+        )
         self.contexts.append(await ctx.context())
         result = self._results.pop(0) if len(self._results) > 1 else (self._results or [None])[0]
         return result(inputs, ctx) if callable(result) else result
@@ -56,7 +58,7 @@ class Seen:
     @property
     def texts(self) -> list[list[Any]]:
         """The first field of every payload in each context."""
-        return [[next(iter(it["payload"].values())) for it in items] for items in self.contexts]
+        return [[next(iter(item["payload"].values())) for item in items] for items in self.contexts]
 
 
 def play(test: Callable[..., Awaitable[Any]], board: Board | None = None, **options: Any) -> Any:
@@ -64,7 +66,7 @@ def play(test: Callable[..., Awaitable[Any]], board: Board | None = None, **opti
 
     async def played() -> Any:
         clock = ManualClock()
-        async with board or Board(clock=clock, **options) as it:
-            return await asyncio.wait_for(test(it, clock), 30)
+        async with board or Board(clock=clock, **options) as opened:
+            return await asyncio.wait_for(test(opened, clock), 30)
 
     return asyncio.run(played())

@@ -127,13 +127,14 @@ TRIGGERS: dict[str, dict[str, Any]] = {
     "custom": {"type": "x:words", "at_least": 2},
     "custom_broken": {"type": "x:words", "at_least": 0},
 }
+_DOWN = {"collection": "down", "search_by": "user_id"}
 _OWN = {"collection": "good", "search_by": "user_id", "field": "n"}
 SOURCES: dict[str, dict[str, Any]] = {
     "db_once": {"type": "database", **_OWN},
     "db_phase": {"type": "database", **_OWN, "refresh_strategy": "per_phase"},
     "db_query": {"type": "database", "collection": "good", "query_template": {"n": "{limit}"}},
-    "db_down": {"type": "database", "collection": "down", "default": "fallback"},
-    "db_fatal": {"type": "database", "collection": "down"},
+    "db_down": {"type": "database", **_DOWN, "default": "fallback"},
+    "db_fatal": {"type": "database", **_DOWN},
     "service": {"type": "external", "service": "s", "operation": "o", "url": "http://s/{limit}"},
     "file": {"type": "file", "path": "data/a.txt"},
     "env": {"type": "environment", "env_var": "SOME", "default": "unset"},
@@ -157,7 +158,7 @@ _OWN_EFFECTS = {
 }
 LINES = (
     *("one", "it is done now", call("ask", what="tea"), call("hand_off_to_B"), call("nothing")),
-    *(call("work", how=it) for it in ("raise", "refuse", "ask", "refresh", "show", "set")),
+    *(call("work", how=name) for name in ("raise", "refuse", "ask", "refresh", "show", "set")),
     *(call("work"), ModelError("down")),
 )
 _TO_B = {"source_agent": "A", "target_agent": "B"}
@@ -250,20 +251,20 @@ def packages(draw: Any) -> WorkflowSpec:
                 "parallel": [] if group is None else [team],
             },
             "agents": [
-                {"agent_name": it, "handoff_tools": draw(st.booleans())}
-                for it in ("A", "B", "C", "D")
+                {"agent_name": name, "handoff_tools": draw(st.booleans())}
+                for name in ("A", "B", "C", "D")
             ],
             "variables": variables,
             "exposure": {"A": sorted(variables), "C": ["trail"]},
             "tools": [
-                {**it, "agent": agent, "on_error": on_error}
+                {**item, "agent": agent, "on_error": on_error}
                 for agent in ("A", "C", "D")
-                for it in (tool, ask)
+                for item in (tool, ask)
             ],
             "hooks": draw(st.lists(hooks(), min_size=2, max_size=6)),
             "handoffs": [
-                *(RULES[it] for it in sorted(wanted)),
-                *({"source_agent": it, "target_agent": "user"} for it in ("A", "B")),
+                *(RULES[item] for item in sorted(wanted)),
+                *({"source_agent": name, "target_agent": "user"} for name in ("A", "B")),
             ],
         }
     )
@@ -294,7 +295,7 @@ class World:
         self.notes = {**self.notes, **values}
         return "1"
 
-    async def get(self, _scope, request):
+    async def ask(self, _scope, request):
         if request.url.endswith("4"):
             raise PortError("the service is down")
         return ServiceAnswer({"url": request.url})
@@ -336,7 +337,10 @@ class Team(FunctionModel):
 
 
 SCRIPTS = st.fixed_dictionaries(
-    {it: st.lists(st.sampled_from(LINES), min_size=2, max_size=5) for it in ("A", "B", "C", "D")}
+    {
+        name: st.lists(st.sampled_from(LINES), min_size=2, max_size=5)
+        for name in ("A", "B", "C", "D")
+    }
 )
 _HOLDS, _NOT = '{"holds": true, "reason": "x"}', '{"holds": false, "reason": "x"}'
 VERDICTS = st.sampled_from([_HOLDS, _NOT, _HOLDS, _NOT, _NOT, "perhaps"])

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from support.run_play import ADA, Played, read
-from weft.adapters.memory import MemoryJournal
+from weft.adapters.memory import MemoryStore
 from weft.runtime.host import Host
 from weft.spec.workflow import WorkflowSpec
 from weft.testing.hosts import host_for
@@ -21,7 +21,7 @@ def declared(*agents: Any, orchestrator: Mapping[str, Any] | None = None, **rest
     return WorkflowSpec.model_validate(
         {
             "orchestrator": base,
-            "agents": [it if isinstance(it, dict) else {"agent_name": it} for it in named],
+            "agents": [item if isinstance(item, dict) else {"agent_name": item} for item in named],
             **given,
         }
     )
@@ -35,10 +35,10 @@ def derived(type_: str, default: Any = None, *triggers: Any) -> dict[str, Any]:
 
 def of(played: Played, *kinds: type) -> list[Any]:
     """What happened of some kinds, in order."""
-    return [it.data for it in played.events if isinstance(it.data, kinds)]
+    return [event.data for event in played.events if isinstance(event.data, kinds)]
 
 
-class Kept(MemoryJournal):
+class Kept(MemoryStore):
     """Outlives its hosts."""
 
     async def close(self) -> None:
@@ -60,7 +60,7 @@ async def in_turns(
     journal = Kept()
     run, played = "", None
     for scene, model in zip(scenes, models, strict=True):
-        async with host_for(spec, model, journal=journal, **ports) as host:
+        async with host_for(spec, model, store=journal, **ports) as host:
             if run:
                 await host.resume(run, scope=ADA)
             else:

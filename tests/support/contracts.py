@@ -29,7 +29,7 @@ def agents_of(folder: Path) -> list[dict[str, Any]]:
 
 
 def names_of(folder: Path) -> set[str]:
-    return {it["agent_name"] for it in agents_of(folder)}
+    return {agent["agent_name"] for agent in agents_of(folder)}
 
 
 def variables_of(folder: Path) -> dict[str, Any]:
@@ -67,8 +67,8 @@ def handoffs_are_complete(folder: Path) -> None:
     orchestrator = load(folder, "orchestrator")
     rules = load(folder, "handoffs").get("handoff_rules", [])
     pattern = orchestrator.get("orchestration_pattern", "DefaultPattern")
-    groups = {it["name"]: it for it in orchestrator.get("parallel", ())}
-    order = [it["agent_name"] for it in agents_of(folder)]
+    groups = {entry["name"]: entry for entry in orchestrator.get("parallel", ())}
+    order = [agent["agent_name"] for agent in agents_of(folder)]
     targets = {*order, *groups, *ENDS}
     leads: dict[str, set[str]] = {name: set() for name in (*order, *groups)}
     for rule in rules:
@@ -83,7 +83,7 @@ def handoffs_are_complete(folder: Path) -> None:
             leads[name].add(orchestrator["initial_agent"])
         elif pattern in DEFAULTS and at + 1 < len(order):
             leads[name].add(order[at + 1])
-    members = {member for it in groups.values() for member in it["members"]}
+    members = {member for group in groups.values() for member in group["members"]}
     for name in order:
         has_default = name in members or orchestrator.get("default_target") or pattern in DEFAULTS
         assert leads[name] or has_default, f"nothing leads on from {name}"
@@ -121,10 +121,10 @@ def states_are_valid(folder: Path) -> None:
         changes = source.get("transitions", ())
         if source["type"] != "derived" or not changes:
             continue
-        states = {*listed(variable["type"]), *(it for it in (source.get("default"),) if it)}
+        states = {*listed(variable["type"]), *(item for item in (source.get("default"),) if item)}
         reached = {source.get("default")}
         for _ in changes:  # As often as there are changes is often enough.
-            reached |= {it["to"] for it in changes if it["from"] in reached}
+            reached |= {change["to"] for change in changes if change["from"] in reached}
         for change in changes:
             ends = {change["from"], change["to"]}
             assert not states or ends <= states, f"{name} changes to none of its states: {ends}"
@@ -154,14 +154,14 @@ def assert_function(file: Path, name: str) -> None:
     assert file.is_file(), f"{name} has no file {file.name}"
     defined = ast.parse(file.read_text()).body
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    found = [it for it in defined if isinstance(it, functions) and it.name == name]
+    found = [part for part in defined if isinstance(part, functions) and part.name == name]
     assert found, f"{file.name} does not define {name}"
 
 
 def insertions(text: str) -> Iterator[str]:
     """Yield the names that a prompt puts in; doubled braces are meant literally."""
     plain = re.sub(r"\{\{\w+\}\}", "", text)
-    return (it[1] for it in re.finditer(r"\{([A-Za-z_]\w*)\}", plain))
+    return (found[1] for found in re.finditer(r"\{([A-Za-z_]\w*)\}", plain))
 
 
 def listed(type_: str) -> list[str]:

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from pydantic import ValidationError
 
-from weft.check.run import find_hits
+from weft.check.problems import find_problems
+from weft.check.run import RULES, find_hits, mode_of
 from weft.check.subject import Hit, Subject
 from weft.findings import AppendItem, Edit, RenameKey, SetValue
 from weft.spec.workflow import WorkflowSpec
@@ -84,10 +86,18 @@ def subject_of(data: Mapping[str, Any]) -> Subject:
 
 
 def findings_of(case: RuleCase) -> list[str]:
-    """Return the findings of a case, one line each."""
-    hits, _ = find_hits(subject_of(case.data))
+    """Return the findings of a case, one line each: those of its shape, or those of the rules."""
+    try:
+        subject = subject_of(case.data)
+    except ValidationError as error:
+        problems = find_problems(error, WorkflowSpec)
+        return [
+            shown(problem.code, Hit(problem.path, problem.message, hint=problem.hint))
+            for problem in problems
+        ]
+    hits, _ = find_hits(subject, RULES, mode_of(subject.spec))
     found = [(rule.code, hit) for rule, those in hits if rule.code in case.codes for hit in those]
-    return [shown(code, hit) for code, hit in sorted(found, key=lambda it: it[0])]
+    return [shown(code, hit) for code, hit in sorted(found, key=lambda item: item[0])]
 
 
 def shown(code: str, hit: Hit) -> str:
@@ -134,7 +144,10 @@ def update(file: Path) -> None:
             entry["finds"] = found
         elif found:
             _move_to_variants(content, case, found)
-    for entry in (*content["cases"], *(it for case in content["cases"] for it in _variants(case))):
+    for entry in (
+        *content["cases"],
+        *(variant for case in content["cases"] for variant in _variants(case)),
+    ):
         if not entry["finds"]:
             del entry["finds"]
     write_corpus(file, content["base"], content["cases"])
@@ -147,7 +160,7 @@ def _variants(case: dict[str, Any]) -> list[dict[str, Any]]:
 def _move_to_variants(content: dict[str, Any], case: RuleCase, found: list[str]) -> None:
     """Move a change that was clean to the variants, which have findings."""
     name, _, number = case.name.rpartition(", clean ")
-    entry = next(it for it in content["cases"] if it["case"] == name)
+    entry = next(case for case in content["cases"] if case["case"] == name)
     change = entry["clean"][int(number) - 1]
     entry.setdefault("variants", []).append({"but": change, "finds": found})
     entry["clean"][int(number) - 1] = None
@@ -155,7 +168,7 @@ def _move_to_variants(content: dict[str, Any], case: RuleCase, found: list[str])
 
 def write_corpus(file: Path, base: dict[str, Any], cases: list[dict[str, Any]]) -> None:
     """Write a file of the corpus; what a case is about stands in one line."""
-    for entry in (*cases, *(it for case in cases for it in case.get("variants", ()))):
+    for entry in (*cases, *(variant for case in cases for variant in case.get("variants", ()))):
         for key in entry.keys() & {"given", "but"}:
             entry[key] = _flow(entry[key])
     for case in cases:

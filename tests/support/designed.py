@@ -12,7 +12,7 @@ from weft.generator.designer.strategy import design_strategy
 from weft.spec.plan import ModuleAgents, PlannedAgent, TechnicalBlueprint, WorkflowStrategy
 
 FOLDER = Path(__file__).parents[2] / "examples" / "briefs"
-BRIEFS = {it.stem: it.read_text(encoding="utf-8") for it in sorted(FOLDER.glob("*.txt"))}
+BRIEFS = {file.stem: file.read_text(encoding="utf-8") for file in sorted(FOLDER.glob("*.txt"))}
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Designed:
 
     @property
     def names(self) -> list[str]:
-        return [it.agent_name for it in self.agents]
+        return [agent.agent_name for agent in self.agents]
 
 
 def design(

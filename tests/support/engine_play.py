@@ -31,7 +31,9 @@ def workflow(
         WorkflowSpec.model_validate(
             {
                 "orchestrator": orchestrator,
-                "agents": [it if isinstance(it, dict) else {"agent_name": it} for it in agents],
+                "agents": [
+                    agent if isinstance(agent, dict) else {"agent_name": agent} for agent in agents
+                ],
                 "handoffs": list(handoffs),
                 "variables": variables or {},
                 "tools": [
@@ -39,9 +41,9 @@ def workflow(
                         "tool_type": "Agent_Tool",
                         "file": "t.py",
                         "description": "d",
-                        **it,
+                        **tool,
                     }
-                    for it in tools
+                    for tool in tools
                 ],
                 **rest,
             }
@@ -98,7 +100,9 @@ class Play:
 
     def say(self, text: str, **more: Any) -> list[Command]:
         """Let the user answer what the chat asks."""
-        request = next(it for it in self.state.requests.values() if it.kind == "chat")
+        request = next(
+            request for request in self.state.requests.values() if request.kind == "chat"
+        )
         return self.take(RequestAnswered(request.id, text, "user", **more), turn=0)
 
     def reply(self, text: str = "", *requests: Any, turn: int | None = None) -> list[Command]:
@@ -113,4 +117,4 @@ class Play:
 
     def last(self, kind: Callable[..., EventData]) -> Any:
         """The newest event of a kind."""
-        return next(it.data for it in reversed(self.events) if isinstance(it.data, kind))  # type: ignore[arg-type]
+        return next(event.data for event in reversed(self.events) if isinstance(event.data, kind))  # type: ignore[arg-type]

@@ -4,13 +4,13 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from weft.adapters.memory import MemoryJournal
+from weft.adapters.memory import MemoryStore
 from weft.dsl.objects import LocalObjects
 from weft.engine.events import ContextFetched, Event, ToolFailed, ToolReturned
 from weft.engine.state import State
 from weft.ports.external import ExternalPorts
-from weft.ports.journal import Journal
 from weft.ports.scope import Scope
+from weft.ports.store import Store
 from weft.runtime.flow.retrieval import RetrieverRegistry
 from weft.runtime.host import Host
 from weft.runtime.workflow import Linking
@@ -32,20 +32,20 @@ class FlowPlay:
         self.environment = environment or {}
         self.given = spec
         self.model = model or ScriptedModel([])
-        self.journal: Journal = MemoryJournal()
+        self.journal: Store = MemoryStore()
         self.registry = RetrieverRegistry()
         for collection, adapter in (collections or {}).items():
             self.registry.register(collection, adapter)
 
-    def ref(self, it: object) -> str:
-        return self.objects.refer(it).name
+    def ref(self, value: object) -> str:
+        return self.objects.refer(value).name
 
-    def function(self, it: object) -> dict[str, Any]:
-        name, options = self.objects.refer(it)
+    def function(self, value: object) -> dict[str, Any]:
+        name, options = self.objects.refer(value)
         return {"kind": "function", "function": name, "options": options}
 
-    def agent(self, agent: str, it: object) -> dict[str, Any]:
-        name, options = self.objects.refer(it)
+    def agent(self, agent: str, value: object) -> dict[str, Any]:
+        name, options = self.objects.refer(value)
         return {"kind": "agent", "agent": agent, "step": name, "options": options}
 
     def spec(self, *steps: Any, state: object = None, variables=None, **flow: Any) -> WorkflowSpec:
@@ -55,10 +55,10 @@ class FlowPlay:
         return WorkflowSpec.model_validate(
             {
                 "orchestrator": {"workflow_name": "F"},
-                "agents": [{"agent_name": it} for it in self.agents],
+                "agents": [{"agent_name": agent} for agent in self.agents],
                 "variables": {
-                    name: it if isinstance(it, dict) else derived(it)
-                    for name, it in (variables or {}).items()
+                    name: variable if isinstance(variable, dict) else derived(variable)
+                    for name, variable in (variables or {}).items()
                 },
                 "flow": declared,
                 **self.given,
@@ -70,7 +70,7 @@ class FlowPlay:
         return host_for(
             spec,
             self.model,
-            journal=self.journal,
+            store=self.journal,
             outside=replace(ExternalPorts(), retrievers=self.registry),
             environment=self.environment,
             linking=Linking(objects=objects),
@@ -93,19 +93,19 @@ class FlowPlay:
             return await host.state(run, scope=SCOPE)
 
     def failures(self) -> list[ToolFailed]:
-        return [it.data for it in self.events if isinstance(it.data, ToolFailed)]
+        return [event.data for event in self.events if isinstance(event.data, ToolFailed)]
 
     def returned(self) -> list[Any]:
         """Return what code has returned, as its events say it."""
-        return [it.data.value for it in self.events if isinstance(it.data, ToolReturned)]
+        return [event.data.value for event in self.events if isinstance(event.data, ToolReturned)]
 
     def fetched(self) -> list[Any]:
-        found = [it.data for it in self.events if isinstance(it.data, ContextFetched)]
-        return [it.step for it in found if it.step is not None]
+        found = [event.data for event in self.events if isinstance(event.data, ContextFetched)]
+        return [item.step for item in found if item.step is not None]
 
     def faults(self) -> list[str]:
-        found = [it.data for it in self.events if isinstance(it.data, ContextFetched)]
-        return [it.error for it in found if it.error]
+        found = [event.data for event in self.events if isinstance(event.data, ContextFetched)]
+        return [item.error for item in found if item.error]
 
 
 def derived(type_: str, default: Any = None, merge: str | None = None) -> dict[str, Any]:

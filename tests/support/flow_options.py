@@ -12,8 +12,8 @@ from weft.engine.state import State
 from weft.inspect.replay import check_replay
 from weft.ports.clock import Clock
 from weft.ports.external import ExternalPorts
-from weft.ports.journal import Journal
 from weft.ports.scope import Scope
+from weft.ports.store import Store
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer
 from weft.runtime.workflow import Linking
@@ -23,7 +23,7 @@ from weft.testing import ManualClock, host_for
 T = TypeVar("T")
 
 #: Everybody of the tenant, for whoever looks from outside.
-ALL = Scope(SCOPE.app)
+ALL = Scope.operator(SCOPE.app)
 
 
 def waits(work: Callable[[], Awaitable[T]]) -> T:
@@ -31,13 +31,28 @@ def waits(work: Callable[[], Awaitable[T]]) -> T:
     return asyncio.run(asyncio.wait_for(work(), 30))
 
 
+class FailsFirst:
+    """Fails some times, then returns."""
+
+    def __init__(self, times: int, then: Any = None):
+        self.left, self.then = times, then
+        self.states: list[tuple[Any, int, str]] = []
+
+    def __call__(self, state: Any, context: Any) -> Any:
+        self.states.append((state["n"], context.attempt, context.key))
+        if self.left:
+            self.left -= 1
+            raise ConnectionError("not there")
+        return self.then
+
+
 class OptionPlay(FlowPlay):
     """One flow; `calls` are the steps whose code was called, `undo:NAME` for compensations."""
 
-    def __init__(self, *, clock: Clock | None = None, journal: Journal | None = None, **rest: Any):
+    def __init__(self, *, clock: Clock | None = None, store: Store | None = None, **rest: Any):
         super().__init__(**rest)
         self.clock = clock or ManualClock()
-        self.journal = journal or self.journal
+        self.journal = store or self.journal
         self.calls: list[str] = []
 
     def work(self, name: str, does: Any = None) -> dict[str, Any]:
@@ -58,13 +73,13 @@ class OptionPlay(FlowPlay):
         return self.work(f"undo:{name}", does)
 
     def path(self, *names: str, **rest: Any) -> dict[str, Any]:
-        return {"steps": [self.step(it) for it in names], **rest}
+        return {"steps": [self.step(name) for name in names], **rest}
 
     def host(self, spec: WorkflowSpec, *, outside: ExternalPorts | None = None) -> Host:
         return host_for(
             spec,
             self.model,
-            journal=self.journal,
+            store=self.journal,
             clock=self.clock,
             outside=outside or ExternalPorts(retrievers=self.registry),
             linking=Linking(objects={**self.objects.table, **self.objects.given}),
@@ -93,12 +108,14 @@ class OptionPlay(FlowPlay):
         return self.run(self.spec(*steps, variables=variables, **flow), **(values or {}))
 
     def of(self, kind: type[T]) -> list[T]:
-        return [it.data for it in self.events if isinstance(it.data, kind)]
+        return [event.data for event in self.events if isinstance(event.data, kind)]
 
     @property
     def steps(self) -> list[str]:
         """The steps that were begun, as the journal has them."""
-        return [f"undo:{it.step}" if it.undoes else it.step for it in self.of(TurnStarted)]
+        return [
+            f"undo:{event.step}" if event.undoes else event.step for event in self.of(TurnStarted)
+        ]
 
 
 class Begun:
@@ -109,7 +126,7 @@ class Begun:
         self.state: State
 
     async def rest(self) -> State:
-        await self.host.settled(self.run, scope=SCOPE)
+        await self.host.idle(self.run, scope=SCOPE)
         self.play.events = list[Event](await self.play.journal.read(SCOPE, self.run))
         self.state = await self.host.state(self.run, scope=SCOPE)
         workflow = await self.host.workflow(self.run, scope=SCOPE)

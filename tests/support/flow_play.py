@@ -17,7 +17,7 @@ from weft.engine.events import (
     RequestAnswered,
     RequestExpired,
     RunStarted,
-    StopAsked,
+    StopRequested,
     TimerFired,
     ToolFailed,
     ToolReturned,
@@ -78,9 +78,11 @@ class FlowPlay:
     # -- the loop
 
     def take(self, *data: Any, turn: int = 0, actor: str = "x") -> None:
-        new = [NewEvent(actor, it, 0, turn) for it in data]
+        new = [NewEvent(actor, entry, 0, turn) for entry in data]
         new = [
-            it for it in new if is_expected(self.workflow.compiled, self.state, it.turn, it.data)
+            event
+            for event in new
+            if is_expected(self.workflow.compiled, self.state, event.turn, event.data)
         ]
         self._keep(decide(self.workflow, self.state, new, self.now))
 
@@ -148,13 +150,13 @@ class FlowPlay:
         return self
 
     def _next_due(self, until: int) -> tuple[int, Any, int] | None:
-        found = [(it.at, TimerFired(it.id), 0) for it in self.state.timers.values()]
+        found = [(timer.at, TimerFired(timer.id), 0) for timer in self.state.timers.values()]
         found += [
-            (it.expires_at, RequestExpired(it.id), it.turn)
-            for it in self.state.requests.values()
-            if it.expires_at is not None
+            (request.expires_at, RequestExpired(request.id), request.turn)
+            for request in self.state.requests.values()
+            if request.expires_at is not None
         ]
-        ready = sorted((it for it in found if it[0] <= until), key=lambda it: it[0])
+        ready = sorted((item for item in found if item[0] <= until), key=lambda item: item[0])
         return ready[0] if ready else None
 
     def answer(self, decision: str, user: str = "boss") -> "FlowPlay":
@@ -163,7 +165,7 @@ class FlowPlay:
         return self.work()
 
     def stop(self, mode: Any = "now") -> "FlowPlay":
-        self.take(StopAsked(mode, "me"))
+        self.take(StopRequested(mode, "me"))
         return self.work()
 
     # -- what came of it
@@ -177,4 +179,4 @@ class FlowPlay:
         return self.state.variables
 
     def of(self, kind: type) -> list[Any]:
-        return [it.data for it in self.events if isinstance(it.data, kind)]
+        return [event.data for event in self.events if isinstance(event.data, kind)]

@@ -65,7 +65,7 @@ def plan(*modules: tuple[int, Sequence[Mapping[str, Any]]], **given: Any) -> Act
                         "module_description": f"The part number {number}.",
                         "pattern_id": pattern,
                         "pattern_name": PATTERN_BY_ID[pattern].title,
-                        "agents_needed": [it["agent_name"] for it in agents],
+                        "agents_needed": [agent["agent_name"] for agent in agents],
                         "workflow": owner,
                     }
                     for number, ((pattern, agents), owner) in enumerate(
@@ -88,8 +88,10 @@ def plan(*modules: tuple[int, Sequence[Mapping[str, Any]]], **given: Any) -> Act
 
 def stub(shape: ToolShape) -> str:
     """Return code with the signature of a tool that names its variables and does nothing."""
-    taken = ", ".join(f"{it.name}: {_hint(it.type)} = None" for it in shape.parameters)
-    shown = ", ".join(f'"{it.name}": {it.name}' for it in shape.parameters)
+    taken = ", ".join(
+        f"{parameter.name}: {_hint(parameter.type)} = None" for parameter in shape.parameters
+    )
+    shown = ", ".join(f'"{parameter.name}": {parameter.name}' for parameter in shape.parameters)
     body = f"return {list(shape.variables)!r}"
     if shape.kind == "ui":
         body = f'return await use_ui_tool("{shape.name}", {{{shown}}})'
@@ -105,12 +107,12 @@ def _hint(type_: str) -> str:
 
 
 def code_for(spec: WorkflowSpec, shapes: Sequence[ToolShape]) -> dict[str, str]:
-    code = {f"tools/{it.file}": stub(it) for it in shapes}
-    for it in spec.lifecycle_tools:
-        code[f"tools/{it.file}"] = f"def {it.function}(context_variables):\n    pass\n"
-    for it in spec.hooks:
-        path = f"hooks/{it.file}"
-        code[path] = f"{code.get(path, '')}def {it.function}(**given):\n    pass\n"
+    code = {f"tools/{shape.file}": stub(shape) for shape in shapes}
+    for tool in spec.lifecycle_tools:
+        code[f"tools/{tool.file}"] = f"def {tool.function}(context_variables):\n    pass\n"
+    for hook in spec.hooks:
+        path = f"hooks/{hook.file}"
+        code[path] = f"{code.get(path, '')}def {hook.function}(**given):\n    pass\n"
     return code
 
 
@@ -120,7 +122,10 @@ def findings(spec: WorkflowSpec, shapes: Sequence[ToolShape]) -> tuple[Finding, 
 
 
 def told(found: Sequence[Finding]) -> list[str]:
-    return [f"{it.code} {it.severity} {it.message} {it.place.file}" for it in found]
+    return [
+        f"{finding.code} {finding.severity} {finding.message} {finding.place.file}"
+        for finding in found
+    ]
 
 
 def compiled(made: ActionPlan) -> tuple[WorkflowSpec, tuple[ToolShape, ...]]:

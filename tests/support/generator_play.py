@@ -52,7 +52,7 @@ class Generation:
 
     @property
     def outcome(self) -> str:
-        ended = next(it.data for it in self.events if isinstance(it.data, RunEnded))
+        ended = next(event.data for event in self.events if isinstance(event.data, RunEnded))
         return f"{ended.outcome} {ended.reason}".strip()
 
     @property
@@ -69,30 +69,35 @@ class Generation:
     @property
     def replaced(self) -> dict[str, str]:
         """What did not stay of the model's work, with why; each begins with its agent."""
-        return {f"{it['agent']} {it['what']}": it["why"] for it in self.state.variables["replaced"]}
+        return {
+            f"{entry['agent']} {entry['what']}": entry["why"]
+            for entry in self.state.variables["replaced"]
+        }
 
     def replies(self, agent: str) -> list[ModelReplied]:
         """What an agent said: the model's words, or the designer's in its place."""
-        turns = {it.turn for it in self.events if getattr(it.data, "agent", "") == agent}
+        turns = {event.turn for event in self.events if getattr(event.data, "agent", "") == agent}
         return [
-            it.data for it in self.events if isinstance(it.data, ModelReplied) and it.turn in turns
+            event.data
+            for event in self.events
+            if isinstance(event.data, ModelReplied) and event.turn in turns
         ]
 
     def refused(self, agent: str) -> list[str]:
         """What was told an agent to be wrong with its replies."""
-        turns = {it.turn for it in self.events if getattr(it.data, "agent", "") == agent}
+        turns = {event.turn for event in self.events if getattr(event.data, "agent", "") == agent}
         return [
-            it.data.fault
-            for it in self.events
-            if isinstance(it.data, OutputRefused) and it.turn in turns
+            event.data.error
+            for event in self.events
+            if isinstance(event.data, OutputRefused) and event.turn in turns
         ]
 
     def stood_in(self) -> dict[str, str]:
         """Why the designer answered, by agent."""
         return {
-            it.agent: reply.instead_of
-            for it in self.requests
-            for reply in self.replies(it.agent)
+            request.agent: reply.instead_of
+            for request in self.requests
+            for reply in self.replies(request.agent)
             if reply.instead_of
         }
 
@@ -165,10 +170,10 @@ async def _generated(model: FunctionModel, brief: str) -> Generation:
         while (await host.settled(run, scope=ME)).status == "waiting":
             for request in await host.requests(scope=ME, run=run):
                 asked.append(request)
-                assert len(asked) < _MOST_ASKED, [it.tool for it in asked]
+                assert len(asked) < _MOST_ASKED, [call.tool for call in asked]
                 await _agree(host, run, request, brief)
         state = await host.state(run, scope=ME)
-        events = [it async for it in host.events(run, scope=ME)]
+        events = [event async for event in host.events(run, scope=ME)]
         return Generation(state, events, asked, model.requests)
 
 
@@ -176,7 +181,7 @@ def sound(made: Generation, folder: Path) -> list[Path]:
     """Write what was generated, and see that it loads and checks without errors."""
     assert made.outcome == "completed The package is ready."
     written = made.written(folder)
-    assert not [it for it in review(folder).findings if is_error(it)]
+    assert not [finding for finding in review(folder).findings if is_error(finding)]
     return written
 
 

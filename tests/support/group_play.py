@@ -47,7 +47,7 @@ def team(orchestrator: dict[str, Any] | None = None, **group: Any) -> WorkflowSp
                 "parallel": [parallel],
                 **(orchestrator or {}),
             },
-            "agents": [{"agent_name": it} for it in ("Lead", *MEMBERS, "Editor")],
+            "agents": [{"agent_name": item} for item in ("Lead", *MEMBERS, "Editor")],
             "variables": {"total": {"type": "int", "source": {"type": "derived", "default": 0}}},
             "tools": [
                 {**tool, **common, "agent": agent} for agent in MEMBERS for tool in (ASK, COUNT)

@@ -16,6 +16,6 @@ def play(story: Coroutine[Any, Any, T]) -> T:
 
 
 def look(path: Path, sql: str, *values: Any) -> list[Any]:
-    """Ask a database file, or change it, behind the back of whoever has it open."""
+    """Ask a database file, or change it, while another connection has it open."""
     with closing(sqlite3.connect(path, timeout=0)) as connection, connection:
         return connection.execute(sql, values).fetchall()

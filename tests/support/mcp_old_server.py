@@ -57,7 +57,7 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
             more = {"nextCursor": "again"} if "--endless" in sys.argv else {}
             names = ["pid", "hang"] if "--hang" in sys.argv else ["pid"]
             return {
-                "tools": [{"name": it, "inputSchema": {"type": "object"}} for it in names],
+                "tools": [{"name": name, "inputSchema": {"type": "object"}} for name in names],
                 **more,
             }
         case "tools/call":

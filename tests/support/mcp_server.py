@@ -96,7 +96,7 @@ async def whoami(context: Context) -> Result:
 
 
 TOOLS: dict[str, Callable[..., Awaitable[Result]]] = {
-    it.__name__: it for it in (echo, add, slow, die, fail, crash, big, mixed, whoami)
+    item.__name__: item for item in (echo, add, slow, die, fail, crash, big, mixed, whoami)
 }
 NAMES = [*TOOLS, "no name for a model"]
 
@@ -130,7 +130,7 @@ async def serve_stdio() -> None:
 def serve_http() -> None:
     """Serve whoever sends one of the LOGINS; the port is chosen by the system."""
     served = SERVER.streamable_http_app()
-    logins = {tuple(it.encode().split(b"=", 1)) for it in os.environ["LOGINS"].split("|")}
+    logins = {tuple(word.encode().split(b"=", 1)) for word in os.environ["LOGINS"].split("|")}
 
     async def guarded(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http" and logins.isdisjoint(map(tuple, scope["headers"])):

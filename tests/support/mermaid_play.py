@@ -30,7 +30,10 @@ def read_by_mermaid(diagrams: list[str]) -> list[Read]:
     )
     assert done.returncode == 0, done.stderr
     answers = json.loads(done.stdout)
-    return [Read(it.get("error"), tuple(map(_decoded, it.get("texts", [])))) for it in answers]
+    return [
+        Read(answer.get("error"), tuple(map(_decoded, answer.get("texts", []))))
+        for answer in answers
+    ]
 
 
 def _decoded(text: str) -> str:

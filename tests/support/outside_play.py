@@ -234,7 +234,7 @@ class PlayDocuments:
 class PlayServices:
     """Services: one knows the rate, the other is down."""
 
-    async def get(self, scope: Any, request: Any) -> ServiceAnswer:
+    async def ask(self, scope: Any, request: Any) -> ServiceAnswer:
         if request.operation == "risk":
             raise PortError("rates.example answered 503")
         return ServiceAnswer(1.5, cached=True, attempts=2)
@@ -246,7 +246,7 @@ class PlayServices:
 class PlayFiles:
     """Files: the terms."""
 
-    async def read(self, workflow: str, path: str) -> str:
+    async def read(self, app: str, workflow: str, path: str) -> str:
         return f"terms of {workflow}"
 
 

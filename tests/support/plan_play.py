@@ -49,6 +49,73 @@ def complete_data() -> dict[str, Any]:
     return data
 
 
+def extended() -> dict[str, Any]:
+    """Return a plan with every optional field: ways, approvers, keys, watched words, scenarios."""
+    data = complete_data()
+    strategy, blueprint = data["WorkflowStrategy"], data["TechnicalBlueprint"]
+    strategy |= {
+        "greeting": "What is broken?",
+        "watch": {"words": ["fire", "smoke"], "to": "Emergency"},
+        "never": "Never promise a refund.",
+        "scenarios": [{"says": "The oven is on fire.", "expect": [{"asked": "role:duty"}]}],
+        "assumptions": ["OPEN: who answers at night"],
+    }
+    first = strategy["modules"][0]
+    first["leads_to"] = [
+        {"when": "urgent", "to": "Emergency", "reason": "It cannot wait."},
+        {"when": "solved", "to": "end"},
+        {"when": "unclear", "to": "user"},
+    ]
+    strategy["modules"].append(
+        {
+            **first,
+            "module_name": "Module 2: Emergency",
+            "module_index": 1,
+            "agents_needed": ["DutyAgent"],
+            "leads_to": [{"when": "coming", "to": "end"}],
+        }
+    )
+    blueprint["global_context_variables"] += [
+        {
+            "name": "case_record",
+            "type": "data_entity",
+            "purpose": "What is known of the case.",
+            "key": "chat_id",
+            "collection": "Cases",
+            "fields": ["symptoms", {"name": "cost", "type": "float", "description": "In euros."}],
+        },
+        {
+            "name": "faq",
+            "type": "data_reference",
+            "purpose": "Known answers.",
+            "key": "app_id",
+            "shared": True,
+        },
+    ]
+    blueprint["ui_components"].append(
+        {
+            "module_name": "Module 2: Emergency",
+            "agent": "DutyAgent",
+            "tool": "alert_duty",
+            "label": "Are you coming?",
+            "component": "DutyAlert",
+            "display": "inline",
+            "summary": "Alerts the duty officer.",
+            "shows": ["symptoms"],
+            "fields": ["remark"],
+        }
+    )
+    data["ModuleAgents"][0]["agents"][0] |= {
+        "outcomes": ["urgent", "solved", "unclear"],
+        "reads": ["faq"],
+        "writes": ["symptoms", "cost"],
+    }
+    duty = planned_agent("DutyAgent", approver="role:duty", outcomes=["coming"], tell="Help comes.")
+    duty["agent_tools"] = [planned_tool("alert_duty", "inline")]
+    data["ModuleAgents"].append({"module_index": 1, "agents": [duty]})
+    return data
+
+
 def two_workflows() -> dict[str, Any]:
     """Return a plan of two workflows with one module each."""
     data = complete_data()
@@ -81,7 +148,7 @@ def of_pattern(pattern_id: int, agents: list[dict[str, Any]]) -> dict[str, Any]:
     data["PatternSelection"]["workflows"][0].update(pattern)
     strategy = data["WorkflowStrategy"]
     strategy["pattern"] = [title]
-    strategy["modules"][0].update(pattern, agents_needed=[it["agent_name"] for it in agents])
+    strategy["modules"][0].update(pattern, agents_needed=[agent["agent_name"] for agent in agents])
     data["TechnicalBlueprint"]["ui_components"] = []
     data["ModuleAgents"][0]["agents"] = agents
     return data

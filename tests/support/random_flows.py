@@ -77,7 +77,7 @@ class FlowMaker:
         kinds = ["step"] * 4 + (["branch", "fork", "repeat", "approval"] if depth else [])
         match self.random.choice(kinds):
             case "branch":
-                cases = tuple(Case(value=it, path=self.path(plain=plain)) for it in ("a", "b"))
+                cases = tuple(Case(value=name, path=self.path(plain=plain)) for name in ("a", "b"))
                 way = self.path(plain=plain) if self.chance(0.8) else None
                 return Branch(name=self.name("b"), on="kind", cases=cases, otherwise=way)
             case "fork":
@@ -105,7 +105,7 @@ class FlowMaker:
 
     def recovery(self) -> Path:
         steps = [self.step(plain=True) for _ in range(self.random.randint(0, 2))]
-        done = (it.model_copy(update={"compensate": work(f"undo_{it.name}")}) for it in steps)
+        done = (step.model_copy(update={"compensate": work(f"undo_{step.name}")}) for step in steps)
         return Path(steps=tuple(done))
 
     def approval(self) -> Approval:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from weft.adapters.memory import MemoryStore
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.engine.events import Event
 from weft.ports.scope import Scope
@@ -49,7 +50,7 @@ class Played:
 
     def at(self, kind: type, number: int = 0) -> Event:
         """The event of a kind, by its number among them."""
-        return [it for it in self.events if isinstance(it.data, kind)][number]
+        return [event for event in self.events if isinstance(event.data, kind)][number]
 
 
 def linked(declared: WorkflowSpec, code: Mapping[str, bytes]) -> Workflow:
@@ -60,7 +61,7 @@ def linked(declared: WorkflowSpec, code: Mapping[str, bytes]) -> Workflow:
 
 async def read(host: Host, run: str) -> Played:
     """Read a run back from the journal of its host."""
-    events = [it async for it in host.events(run, scope=ADA) if isinstance(it, Event)]
+    events = [event async for event in host.events(run, scope=ADA) if isinstance(event, Event)]
     return Played(await host.workflow(run, scope=ADA), run, events)
 
 
@@ -82,7 +83,9 @@ def play(
     """
 
     async def scenario() -> Played:
-        given = {"clock": Seconds(), "environment": environment, **ports}
+        # The store has a clock of its own: only what the host does takes time.
+        given = {"clock": Seconds(), "store": MemoryStore(), "environment": environment}
+        given |= ports
         host = host_for(spec, model, code=code or {}, **given)
         async with host:
             run = await host.start("W", scope=ADA, message=message, values=values, model=name)

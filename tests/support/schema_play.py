@@ -33,7 +33,7 @@ def _types(number: int, count: int) -> st.SearchStrategy[TypeExpr]:
         lambda inner: st.one_of(
             inner.map(ListOf),
             inner.map(DictOf),
-            inner.map(lambda it: it if isinstance(it, OptionalOf) else OptionalOf(it)),
+            inner.map(lambda item: item if isinstance(item, OptionalOf) else OptionalOf(item)),
             st.tuples(inner, inner).map(UnionOf),
         ),
         max_leaves=4,

@@ -63,7 +63,7 @@ def to(location: str, status: int = 302) -> Handler:
 
 
 def with_headers(status: int, **headers: str) -> Handler:
-    named = {name.replace("_", "-"): it for name, it in headers.items()}
+    named = {name.replace("_", "-"): header for name, header in headers.items()}
 
     async def answer(_: web.BaseRequest) -> web.StreamResponse:
         return web.Response(status=status, headers=named)
@@ -104,7 +104,7 @@ def get(
         clock = StillClock()
         async with asking(*answers, clock=clock) as (service, services):
             try:
-                return await services.get(ADA, ask(service.url(path), **rest)), service, clock
+                return await services.ask(ADA, ask(service.url(path), **rest)), service, clock
             except PortError as error:
                 return error, service, clock
 
@@ -136,7 +136,7 @@ def broken_off(reply: bytes, url: str = "http://PLACE/", **rest: Any) -> PortErr
         place = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
         services = HttpServices(StillClock(), frozenset({place}))
         with pytest.raises(PortError, match="broke off") as caught:
-            await services.get(ADA, ask(url.replace("PLACE", place), **rest))
+            await services.ask(ADA, ask(url.replace("PLACE", place), **rest))
         await services.close()
         server.close()
         return caught.value

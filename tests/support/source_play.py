@@ -13,7 +13,7 @@ from support.run_play import ADA, Seconds
 from support.service_play import Service
 from weft.adapters.documents.sqlite import SqliteDocuments
 from weft.adapters.files import WorkspaceFiles
-from weft.adapters.memory import MemoryJournal
+from weft.adapters.memory import MemoryStore
 from weft.adapters.services.http_services import HttpServices
 from weft.engine.events import Event, EventData, VariableSet
 from weft.engine.rows import Batch, RunRow
@@ -22,8 +22,8 @@ from weft.errors import StoreError
 from weft.inspect.replay import check_replay
 from weft.ports.documents import Collection, Document
 from weft.ports.external import ExternalPorts
-from weft.ports.journal import Journal
 from weft.ports.scope import Scope
+from weft.ports.store import Store as RunStore
 from weft.runtime.host import Host
 from weft.runtime.workflow import Workflow
 from weft.spec.workflow import WorkflowSpec
@@ -69,20 +69,20 @@ class Store(SqliteDocuments):
             raise StoreError(self.down)
 
 
-class MortalJournal(MemoryJournal):
+class MortalJournal(MemoryStore):
     """A journal whose process dies at one of its writes: before it, or right after it."""
 
     def __init__(self, fatal: int, *, after: bool = False) -> None:
         super().__init__()
         self.fatal, self.after, self._writes = fatal, after, count(1)
 
-    async def append(self, batch: Batch) -> None:
+    async def append(self, batch: Batch, *, owner: str) -> bool:
         if self.fatal and next(self._writes) >= self.fatal:
             if self.after:
-                await super().append(batch)
+                await super().append(batch, owner=owner)
                 self.after = False
             raise StoreError("the process is dead", retryable=True)
-        await super().append(batch)
+        return await super().append(batch, owner=owner)
 
     async def close(self) -> None:
         """It is used by the next process."""
@@ -97,10 +97,10 @@ async def store_at(path: Path, documents: Mapping[str, Any] | None = None) -> As
     try:
         for collection, found in (documents or {}).items():
             several = cast("list[Any]", found if isinstance(found, list) else [found])
-            for number, it in enumerate(several):
-                scope = Scope(it.pop("tenant", ADA.app))
+            for number, item in enumerate(several):
+                scope = Scope.operator(item.pop("tenant", ADA.app))
                 await SqliteDocuments.put(
-                    store, scope, Collection(collection), {"_id": f"k{number}"}, it
+                    store, scope, Collection(collection), {"_id": f"k{number}"}, item
                 )
         yield store
     finally:
@@ -111,8 +111,8 @@ async def documents_in(path: Path, collection: str, app: str = ADA.app) -> list[
     """Return what stands in a collection of a file, without keys."""
     store = await SqliteDocuments.open(path)
     try:
-        found = await store.page(Scope(app), Collection(collection))
-        return [{key: value for key, value in it.items() if key != "_id"} for it in found]
+        found = await store.page(Scope.operator(app), Collection(collection))
+        return [{key: value for key, value in item.items() if key != "_id"} for item in found]
     finally:
         await store.close()
 
@@ -134,14 +134,19 @@ def declared(
                 "initial_agent": first,
                 **(orchestrator or {}),
             },
-            "agents": [{"agent_name": it} for it in agents],
+            "agents": [{"agent_name": agent} for agent in agents],
             "variables": dict(variables),
-            "exposure": {it: list(variables) for it in agents},
+            "exposure": {agent: list(variables) for agent in agents},
             "tools": [
-                it
-                if isinstance(it, dict)
-                else {"tool_type": "Agent_Tool", "agent": first, "file": "desk.py", "function": it}
-                for it in tools
+                tool
+                if isinstance(tool, dict)
+                else {
+                    "tool_type": "Agent_Tool",
+                    "agent": first,
+                    "file": "desk.py",
+                    "function": tool,
+                }
+                for tool in tools
             ],
             "handoffs": [{"source_agent": agents[-1], "target_agent": "terminate"}],
             **rest,
@@ -177,14 +182,14 @@ class Told:
 
     def of(self, kind: type[EventData]) -> list[Any]:
         """Return what the events of a kind say, in order."""
-        return [it.data for it in self.events if isinstance(it.data, kind)]
+        return [event.data for event in self.events if isinstance(event.data, kind)]
 
     def values(self, name: str) -> list[Any]:
         """Return the values a variable was set to, in order."""
-        return [it.value for it in self.of(VariableSet) if it.name == name]
+        return [event.value for event in self.of(VariableSet) if event.name == name]
 
     def writers(self, name: str) -> list[str]:
-        return [it.writer for it in self.of(VariableSet) if it.name == name]
+        return [event.writer for event in self.of(VariableSet) if event.name == name]
 
     def expect_same_again(self) -> None:
         """Check that the journal alone leads to the same decisions."""
@@ -194,7 +199,7 @@ class Told:
 async def tell(host: Host, run: str, scope: Scope = ADA) -> Told:
     """Wait until a run rests, and read all of it."""
     row = await host.settled(run, scope=scope)
-    events = [it async for it in host.events(run, scope=scope) if isinstance(it, Event)]
+    events = [event async for event in host.events(run, scope=scope) if isinstance(event, Event)]
     state = await host.state(run, scope=scope)
     return Told(await host.workflow(run, scope=scope), run, events, row, state)
 
@@ -213,7 +218,7 @@ def play(
     values: Mapping[str, Any] | None = None,
     store: Callable[[Store], None] | None = None,
     after: Callable[[Host, str], Awaitable[str | None]] | None = None,
-    journal: Journal | None = None,
+    journal: RunStore | None = None,
     **options: Any,
 ) -> Told:
     """Play a run to its rest with what it reaches outside; `after` may do more, or name another.
@@ -238,7 +243,7 @@ def play(
                 model,
                 code=code or {},
                 clock=clock,
-                journal=journal,
+                store=journal,
                 environment=environment,
                 outside=outside,
                 **options,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, MinLen
 from hypothesis import strategies as st
-from pydantic import AwareDatetime, JsonValue, StringConstraints
+from pydantic import AwareDatetime, JsonValue, StringConstraints, ValidationError
 from pydantic.fields import FieldInfo
 
 from weft.ids import slug
@@ -53,7 +53,7 @@ TYPES = st.sampled_from(
 )
 #: A time is written with minutes in its zone, as everywhere.
 TIMES = st.datetimes(
-    timezones=st.integers(-1439, 1439).map(lambda it: timezone(timedelta(minutes=it)))
+    timezones=st.integers(-1439, 1439).map(lambda item: timezone(timedelta(minutes=item)))
 )
 
 
@@ -62,7 +62,33 @@ def parts(model: type[Part]) -> st.SearchStrategy[Any]:
     model.model_rebuild()  # One that may contain itself knows its fields only then.
     required = {n: _field(f) for n, f in model.model_fields.items() if f.is_required()}
     optional = {n: _field(f) for n, f in model.model_fields.items() if not f.is_required()}
-    return st.fixed_dictionaries(required, optional=optional).map(lambda values: model(**values))
+    return st.fixed_dictionaries(required, optional=optional).map(
+        lambda item: _fitting(model, item)
+    )
+
+
+#: A value for the first of several keys of which one is required.
+NEEDED = {
+    "by": "id", "size": 2, "every_seconds": 60.0, "query": "a", "tokens": 1, "command": ("a",),
+    "search_by": "id",
+}  # fmt: skip
+
+
+def _fitting(model: type[Part], values: dict[str, Any]) -> Part:
+    """Make a part of drawn values; of keys that exclude or require each other, some are changed."""
+    try:
+        return model(**values)
+    except ValidationError as error:
+        (first, *_) = error.errors()
+        if first["type"] == "url_path":
+            key = str(first["loc"][0])
+        else:
+            assert first["type"] == "keys", first
+            key = first["ctx"]["key"]
+        if key:
+            return _fitting(model, {name: value for name, value in values.items() if name != key})
+        needed = first["msg"].split('"')[1]
+        return _fitting(model, {**values, needed: NEEDED[needed]})
 
 
 def specs(*fields: str) -> st.SearchStrategy[WorkflowSpec]:
@@ -85,7 +111,7 @@ def _field(field: FieldInfo) -> st.SearchStrategy[Any]:
 def _of(annotation: Any, metadata: list[Any]) -> st.SearchStrategy[Any]:  # noqa: PLR0911
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        own = [m for it in arguments[1:] for m in getattr(it, "metadata", [it])]
+        own = [m for argument in arguments[1:] for m in getattr(argument, "metadata", [argument])]
         return _of(arguments[0], [*own, *metadata])
     if annotation is JsonValue:
         return JSON
@@ -130,7 +156,8 @@ def _scalar(annotation: Any, metadata: list[Any]) -> st.SearchStrategy[Any]:
 
 
 def _text(metadata: list[Any]) -> st.SearchStrategy[str]:
-    rules = next((m for m in metadata if isinstance(m, StringConstraints)), StringConstraints())
+    found = [m for m in metadata if isinstance(m, StringConstraints)]
+    rules = next((m for m in found if m.pattern), found[0] if found else StringConstraints())
     if rules.pattern is not None:
         return st.from_regex(str(rules.pattern).replace("$", r"\Z"), fullmatch=True).filter(
             lambda text: len(text) < 100

@@ -19,33 +19,35 @@ WORDS = st.text(alphabet="ab. \n\u3000é", max_size=400)
 def test_passages_cover_a_text_and_say_where_they_stand(text, size, overlap):
     found = passages(Text(text), Chunking(size, overlap))
     covered: set[int] = set()
-    for it in found:
-        start, end = it.place["start"], it.place["end"]
-        assert text[start:end] == it.content == it.content.strip()
-        assert 0 < len(it.content) <= size
-        assert it.place["line"] == text.count("\n", 0, start) + 1
+    for message in found:
+        start, end = message.place["start"], message.place["end"]
+        assert text[start:end] == message.content == message.content.strip()
+        assert 0 < len(message.content) <= size
+        assert message.place["line"] == text.count("\n", 0, start) + 1
         covered.update(range(start, end))
     assert {at for at, letter in enumerate(text) if not letter.isspace()} <= covered
-    starts = [it.place["start"] for it in found]
+    starts = [finding.place["start"] for finding in found]
     assert starts == sorted(set(starts))
 
 
 def test_passages_overlap_and_end_where_a_sentence_does():
-    text = " ".join(f"This is sentence number {it}." for it in range(40))
+    text = " ".join(f"This is sentence number {number}." for number in range(40))
     found = passages(Text(text), Chunking(200, 60))
-    assert all(it.content.endswith(".") for it in found)
+    assert all(message.content.endswith(".") for message in found)
     for one, other in pairwise(found):
         assert other.place["start"] < one.place["end"]
 
 
 def test_paragraphs_are_kept_together():
     text = "A first paragraph of some words.\n\nA second one, which is not much longer than that."
-    assert [it.content for it in passages(Text(text), Chunking(60, 0))] == text.split("\n\n")
+    assert [passage.content for passage in passages(Text(text), Chunking(60, 0))] == text.split(
+        "\n\n"
+    )
 
 
 def test_a_word_without_end_is_cut():
     found = passages(Text("x" * 120), Chunking(50, 10))
-    assert [len(it.content) for it in found] == [50, 50, 20]
+    assert [len(message.content) for message in found] == [50, 50, 20]
     assert passages(Text(" \n "), Chunking()) == []
 
 
@@ -62,7 +64,7 @@ def test_text_and_markdown():
 
 
 @pytest.mark.parametrize("raw", [b"\xff\xfe\x00", b"a\0b"])
-def test_what_is_no_text(raw):
+def test_non_text_values(raw):
     with pytest.raises(Unreadable, match="it is not text"):
         read_text(raw, "text")
 
@@ -79,7 +81,7 @@ def test_html():
 def pdf(*pages: str) -> bytes:
     """Return a PDF of these pages, written by hand."""
     count = len(pages)
-    kids = " ".join(f"{3 + 2 * it} 0 R" for it in range(count))
+    kids = " ".join(f"{3 + 2 * number} 0 R" for number in range(count))
     font = "<< /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>"
     bodies = [
         "<< /Type /Catalog /Pages 2 0 R >>",
@@ -96,7 +98,7 @@ def pdf(*pages: str) -> bytes:
     for number, body in enumerate(bodies, 1):
         places.append(len(out))
         out += f"{number} 0 obj\n{body}\nendobj\n".encode()
-    table = "".join(f"{it:010} 00000 n \n" for it in places)
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
     size = len(bodies) + 1
     return (
         out
@@ -109,9 +111,9 @@ def pdf(*pages: str) -> bytes:
 
 def test_pdf_says_the_page():
     text = read_text(pdf("Bees dance.", "Ants smell."), "pdf")
-    assert [it.strip() for it in text.content.split("\n\n")] == ["Bees dance.", "Ants smell."]
+    assert [word.strip() for word in text.content.split("\n\n")] == ["Bees dance.", "Ants smell."]
     found = passages(text, Chunking(50, 0))
-    assert [it.place["page"] for it in found] == [1]
+    assert [finding.place["page"] for finding in found] == [1]
     second = passages(Text(text.content[text.pages[1] :], (0,)), Chunking())
     assert second[0].content == "Ants smell."
 

@@ -16,7 +16,7 @@ from weft.errors import SetupError, StoreConflict, StoreError, UsageError
 from weft.ports.documents import Collection
 from weft.ports.scope import Scope
 
-SHOP = Scope("shop")
+SHOP = Scope.operator("shop")
 ORDERS = Collection("Orders")
 SECRET = "canary-7f3a"
 NOON = datetime(2026, 11, 17, 12, 30, 15, 250_000, tzinfo=UTC)
@@ -90,8 +90,8 @@ def test_whatever_else_there_is_becomes_text():
 def test_a_key_is_looked_for_in_every_form_it_may_have(key, forms):
     found = key_forms(key)
     assert found[0] == key
-    assert [it for it in found[1:] if not isinstance(it, bytes) or it in forms] == forms
-    assert all(as_key(it) == key for it in found)
+    assert [item for item in found[1:] if not isinstance(item, bytes) or item in forms] == forms
+    assert all(as_key(item) == key for item in found)
 
 
 def test_a_database_that_others_have_made(mongodb_database):
@@ -106,8 +106,8 @@ def test_a_database_that_others_have_made(mongodb_database):
     )
 
     async def story(store: MongoDocuments):
-        shown = [as_key(it) for it in keys]
-        assert [it["_id"] for it in await store.page(SHOP, ORDERS)] == shown
+        shown = [as_key(key) for key in keys]
+        assert [entry["_id"] for entry in await store.page(SHOP, ORDERS)] == shown
         walked: list[str] = []
         while page := await store.page(SHOP, ORDERS, after=walked[-1] if walked else None, limit=1):
             walked.append(str(page[0]["_id"]))
@@ -150,7 +150,7 @@ def test_dates_and_identities_are_found_as_they_are_shown(mongodb_database):
     with_store(mongodb_database, story)
 
 
-def test_the_tenant_is_kept_in_its_field_and_nobody_gets_past_it(mongodb_database):
+def test_tenant_field_cannot_be_bypassed(mongodb_database):
     fill(mongodb_database, {"_id": "b", "enterprise_id": "bank", "n": 1})
 
     async def story(store: MongoDocuments):
@@ -166,9 +166,9 @@ def test_the_tenant_is_kept_in_its_field_and_nobody_gets_past_it(mongodb_databas
             {"enterprise_id": {"$exists": True}},
             {"enterprise_id.x": 1},
         ):
-            with pytest.raises(UsageError, match="is the tenant's field"):
+            with pytest.raises(UsageError, match="is the tenant field"):
                 await store.find(SHOP, ORDERS, query)
-        with pytest.raises(UsageError, match="is the tenant's field"):
+        with pytest.raises(UsageError, match="is the tenant field"):
             await store.put(SHOP, ORDERS, {"_id": key}, {"enterprise_id": "bank"})
         return key
 
@@ -185,9 +185,12 @@ def test_a_key_that_another_tenant_has_is_refused_and_nothing_changes(mongodb_da
     fill(mongodb_database, {"_id": "a", "app_id": "bank", "n": 1})
 
     async def story(store: MongoDocuments):
-        with pytest.raises(StoreConflict, match="this key is there already"):
+        with pytest.raises(StoreConflict, match="this key already exists"):
             await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 2})
-        assert await store.find(Scope("bank"), ORDERS, {"_id": "a"}) == {"_id": "a", "n": 1}
+        assert await store.find(Scope.operator("bank"), ORDERS, {"_id": "a"}) == {
+            "_id": "a",
+            "n": 1,
+        }
 
     with_store(mongodb_database, story)
 
@@ -195,7 +198,7 @@ def test_a_key_that_another_tenant_has_is_refused_and_nothing_changes(mongodb_da
 def test_the_greatest_key_is_taken_where_several_fit(mongodb_database):
     fill(
         mongodb_database,
-        *({"_id": it, "app_id": "shop", "status": "open"} for it in ("c", "a", "b")),
+        *({"_id": name, "app_id": "shop", "status": "open"} for name in ("c", "a", "b")),
     )
 
     async def story(store: MongoDocuments):
@@ -206,7 +209,7 @@ def test_the_greatest_key_is_taken_where_several_fit(mongodb_database):
     with_store(mongodb_database, story)
 
 
-def test_whoever_watches_a_collection_that_is_removed_is_told(mongodb_database):
+def test_watcher_learns_that_a_collection_was_removed(mongodb_database):
     async def story(store: MongoDocuments):
         await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 0})
         changes = store.watch(SHOP, ORDERS)
@@ -218,8 +221,8 @@ def test_whoever_watches_a_collection_that_is_removed_is_told(mongodb_database):
             await asyncio.wait([told], timeout=0.2)
         with MongoClient(mongodb_database) as client:
             client.get_default_database()["Orders"].drop()
-        with pytest.raises(StoreError, match="Orders was removed; watch it anew"):
-            _ = [it async for it in changes]
+        with pytest.raises(StoreError, match="Orders was removed; watch it again"):
+            _ = [change async for change in changes]
 
     with_store(mongodb_database, story)
 
@@ -280,7 +283,7 @@ async def test_a_server_that_does_not_answer():
         "mongodb://127.0.0.1:port/",
     ],
 )
-def test_an_address_that_is_none_is_refused_without_its_password(url):
+def test_invalid_address_is_refused_without_its_password(url):
     with pytest.raises(UsageError, match="is not the address of a MongoDB server") as caught:
         MongoDocuments(url)
     assert SECRET not in f"{caught.value}{caught.value.hint}{caught.value.__notes__}"
@@ -292,7 +295,8 @@ def test_a_login_that_is_refused(tmp_path):
     fault = to_port_error(error, "mongodb://host")
     assert isinstance(fault, StoreError)
     assert str(fault) == (
-        "documents mongodb://host: user, password or rights are refused (Authentication failed.)"
+        "documents mongodb://host: the user, password or permissions were refused"
+        " (Authentication failed.)"
     )
     assert not fault.retryable
 
@@ -310,7 +314,7 @@ def test_a_login_that_is_refused(tmp_path):
     ],
     ids=repr,
 )
-def test_what_mongodb_says_becomes_what_the_port_raises(error, kind, retryable):
+def test_mongodb_errors_become_port_errors(error, kind, retryable):
     fault = to_port_error(error, "mongodb://host", writing=True)
     assert type(fault) is kind
     assert getattr(fault, "retryable", None) == retryable
@@ -319,7 +323,7 @@ def test_what_mongodb_says_becomes_what_the_port_raises(error, kind, retryable):
 def test_numbers_and_names_that_bson_cannot_hold(mongodb_database):
     async def story(store: MongoDocuments):
         for values in ({"n": 2**70}, {"n": {"a\0b": 1}}):
-            with pytest.raises(UsageError, match="MongoDB cannot hold this"):
+            with pytest.raises(UsageError, match="MongoDB cannot store this"):
                 await store.put(SHOP, ORDERS, {"_id": "a"}, values)
         with pytest.raises(UsageError):
             await store.put(SHOP, ORDERS, {"_id": "a"}, {"text": "x" * 17_000_000})

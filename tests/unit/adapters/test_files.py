@@ -40,7 +40,7 @@ def write(path: Path, text: str | bytes) -> Path:
 
 
 def read(workspace: Path, path: str, workflow: str = "Orders") -> str:
-    return run(WorkspaceFiles(workspace).read(workflow, path))
+    return run(WorkspaceFiles(workspace).read("app", workflow, path))
 
 
 def refused(workspace: Path, path: str, workflow: str = "Orders") -> str:
@@ -183,7 +183,7 @@ def test_a_large_file_is_refused(workspace: Path):
 
 
 @pytest.mark.parametrize("raw", [b"\xff\xfe\x00", b"caf\xe9", b"a\x00b", "ab".encode("utf-16-le")])
-def test_what_is_no_text_is_refused(workspace: Path, raw: bytes):
+def test_non_text_value_is_refused(workspace: Path, raw: bytes):
     write(workspace / "a.txt", raw)
     assert "is not UTF-8 text" in refused(workspace, "a.txt")
 

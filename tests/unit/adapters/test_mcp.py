@@ -35,12 +35,15 @@ PATIENT = 20.0
 
 #: A server of the library, and one by hand that starts at once.
 REAL = ToolServer(
+    "app",
     "real",
     command=(sys.executable, str(SUPPORT / "mcp_server.py")),
     env={"KEY": CANARY},
     timeout=PATIENT,
 )
-OLD = ToolServer("old", command=(*PYTHON, str(SUPPORT / "mcp_old_server.py")), timeout=PATIENT)
+OLD = ToolServer(
+    "app", "old", command=(*PYTHON, str(SUPPORT / "mcp_old_server.py")), timeout=PATIENT
+)
 
 
 def tool_servers(**options: Any) -> McpToolServers:
@@ -113,9 +116,9 @@ def test_all_tools_of_all_pages_are_offered_but_names_no_model_accepts(
     play: Play, caplog: pytest.LogCaptureFixture
 ):
     tools = play.run(play.servers.tools(REAL))
-    names = [it.schema.name for it in tools]
+    names = [tool.schema.name for tool in tools]
     assert names == ["echo", "add", "slow", "die", "fail", "crash", "big", "mixed", "whoami"]
-    assert [it.schema.name for it in tools if it.reads] == ["add"]
+    assert [tool.schema.name for tool in tools if tool.reads] == ["add"]
     assert tools[0].schema.description == "It is echo"
     assert tools[0].schema.parameters["properties"] == {"a": {"type": "integer"}}
     assert "'no name for a model' of the MCP server real is left out" in caplog.text
@@ -129,7 +132,7 @@ def test_a_result_is_its_data_or_else_its_text(play: Play):
     }
 
 
-def test_what_is_no_text_stands_in_its_place(play: Play):
+def test_binary_result_keeps_its_place(play: Play):
     data = "AAAAAAAAAAAAAA=="
     assert play.call("mixed", length=10) == [
         "look",
@@ -170,7 +173,7 @@ def test_a_failure_says_what_the_server_says(play: Play):
 def test_progress_is_a_share(play: Play):
     told: list[tuple[float, str]] = []
     call = play.servers.call(
-        REAL, "slow", {"seconds": 0.01}, on_progress=lambda *it: told.append(it)
+        REAL, "slow", {"seconds": 0.01}, on_progress=lambda *progress: told.append(progress)
     )
     assert play.run(call) == "awake"
     assert told == [(0.25, "step 1"), (0.5, "step 2"), (0.0, "somewhere")]
@@ -184,7 +187,7 @@ def test_a_program_gets_three_variables_and_its_own(play: Play):
     assert set(env) <= {"PATH", "HOME", "LANG", "KEY", "LC_CTYPE"}
 
 
-def test_calls_go_on_side_by_side_on_one_connection(play: Play):
+def test_concurrent_calls_share_one_connection(play: Play):
     async def both() -> None:
         slow = asyncio.create_task(play.servers.call(REAL, "slow", {"seconds": 0.3}))
         await asyncio.sleep(0.05)
@@ -202,13 +205,14 @@ def test_servers_that_differ_in_anything_have_connections_of_their_own():
     async def test(servers: McpToolServers) -> None:
         one = await pid_of(servers)
         others = [
+            replace(OLD, app="another tenant"),
             replace(OLD, env={"KEY": "1"}),
             replace(OLD, timeout=PATIENT + 1),
             replace(OLD, login=ServiceLogin("bearer", "x")),
         ]
-        pids = [await pid_of(servers, it) for it in (OLD, *others)]
+        pids = [await pid_of(servers, item) for item in (OLD, *others)]
         assert pids[0] == one
-        assert len(set(pids)) == 4
+        assert len(set(pids)) == 5
 
     playing(test)
 
@@ -231,7 +235,7 @@ def test_an_endless_list_has_an_end():
 # -- what goes wrong
 
 
-def test_a_server_that_dies_in_a_call_is_told_of_at_once_and_started_anew(
+def test_tool_server_that_dies_is_reported_and_restarted(
     play: Play, caplog: pytest.LogCaptureFixture
 ):
     async def died() -> None:
@@ -283,9 +287,11 @@ def python(code: str) -> tuple[str, ...]:
         (("cat",), "Method not found"),
     ],
 )
-def test_what_is_no_server_is_refused(command: tuple[str, ...], fact: str):
+def test_invalid_server_is_refused(command: tuple[str, ...], fact: str):
     async def test(servers: McpToolServers) -> None:
-        error = str(await refused(servers.tools(ToolServer("odd", command, timeout=PATIENT))))
+        error = str(
+            await refused(servers.tools(ToolServer("app", "odd", command, timeout=PATIENT)))
+        )
         assert error.startswith("the MCP server odd did not start as an MCP server: ")
         assert fact in error
         assert error.endswith("; check its command")
@@ -299,7 +305,7 @@ def test_a_server_that_does_not_start_in_time_is_given_up_and_ended(tmp_path: Pa
     command = ("sh", "-c", f"echo $$ > '{noted}'; exec sleep 60")
 
     async def test(servers: McpToolServers) -> None:
-        server = ToolServer("slow", command, timeout=0.5)
+        server = ToolServer("app", "slow", command, timeout=0.5)
         error = await refused(servers.tools(server))
         assert str(error) == "the MCP server slow did not start within 0.5 seconds"
         assert isinstance(error.__cause__, TimeoutError)
@@ -349,18 +355,18 @@ def test_words_between_the_messages_do_no_harm_unless_they_do_not_end():
     playing(test)
 
 
-def test_arguments_that_are_no_json_are_refused_and_disturb_nobody():
+def test_invalid_json_arguments_fail_only_their_call():
     async def test(servers: McpToolServers) -> None:
         before = await pid_of(servers)
         for value in ("\ud800", float("nan"), object()):
             error = await refused(servers.call(OLD, "pid", {"x": value}))
-            assert str(error).startswith("pid was given a value of type dict that is no JSON: it")
+            assert str(error).startswith("pid was given a value of type dict that is not JSON: it")
         assert await pid_of(servers) == before
 
     playing(test)
 
 
-def test_an_answer_that_is_none_of_mcp_is_refused():
+def test_response_that_is_not_mcp_is_refused():
     async def test(servers: McpToolServers) -> None:
         error = await refused(servers.call(OLD, "nonsense", {}))
         assert str(error) == "the MCP server old failed in nonsense: its answer is not valid MCP"
@@ -370,7 +376,7 @@ def test_an_answer_that_is_none_of_mcp_is_refused():
 
 
 def test_without_the_library_it_is_named(monkeypatch: pytest.MonkeyPatch):
-    for name in [it for it in sys.modules if it.startswith("weft.adapters.mcp.")]:
+    for name in [module for module in sys.modules if module.startswith("weft.adapters.mcp.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(SetupError, match="MCP servers need a library") as caught:
@@ -381,7 +387,7 @@ def test_without_the_library_it_is_named(monkeypatch: pytest.MonkeyPatch):
 # -- the end
 
 
-def test_a_connection_nobody_needs_is_closed():
+def test_unused_connection_is_closed():
     clock = ManualClock()
 
     async def test(servers: McpToolServers) -> None:
@@ -436,7 +442,7 @@ def test_after_closing_it_can_be_used_again_on_another_loop_too():
 
 def test_closing_does_not_wait_for_a_server_that_is_still_starting():
     async def test(servers: McpToolServers) -> None:
-        server = ToolServer("slow", python("import time; time.sleep(60)"), timeout=PATIENT)
+        server = ToolServer("app", "slow", python("import time; time.sleep(60)"), timeout=PATIENT)
         asked = asyncio.create_task(servers.tools(server))
         await asyncio.sleep(0.2)
         began = time.monotonic()
@@ -470,7 +476,7 @@ def http_server() -> Iterator[ToolServer]:
         try:
             assert process.stdout is not None
             url = f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
-            yield ToolServer("web", url=url, login=LOGINS["bearer"][0], timeout=PATIENT)
+            yield ToolServer("app", "web", url=url, login=LOGINS["bearer"][0], timeout=PATIENT)
         finally:
             process.kill()
 
@@ -486,7 +492,9 @@ def test_over_http_it_is_the_same(web: ToolServer):
 
     async def test(servers: McpToolServers) -> None:
         assert len(await servers.tools(web)) == 9
-        slow = servers.call(web, "slow", {"seconds": 0.2}, on_progress=lambda *it: told.append(it))
+        slow = servers.call(
+            web, "slow", {"seconds": 0.2}, on_progress=lambda *progress: told.append(progress)
+        )
         calls = [slow, servers.call(web, "add", {"a": 1, "b": 2})]
         assert await asyncio.gather(*calls) == ["awake", {"sum": 3}]
         # Whoever wants to hear of progress gets the result in a stream of events.
@@ -523,16 +531,20 @@ def test_a_wrong_login_is_refused(web: ToolServer):
     playing(test)
 
 
-def test_an_address_where_nobody_is():
+def test_address_without_a_server():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
 
     async def test(servers: McpToolServers) -> None:
         url = f"http://ada:{CANARY}@127.0.0.1:{port}/mcp?key={CANARY}"
-        error = str(await refused(servers.tools(ToolServer("web", url=url, timeout=PATIENT))))
+        error = str(
+            await refused(servers.tools(ToolServer("app", "web", url=url, timeout=PATIENT)))
+        )
         assert "web cannot be reached as an MCP server: ConnectError" in error
         assert f"its address is http://127.0.0.1:{port}/mcp;" in error
-        assert "UnsupportedProtocol" in str(await refused(servers.tools(ToolServer("x", url="x"))))
+        assert "UnsupportedProtocol" in str(
+            await refused(servers.tools(ToolServer("app", "x", url="x")))
+        )
 
     playing(test)
 
@@ -541,7 +553,7 @@ def test_an_address_that_never_answers():
     async def test(servers: McpToolServers) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-            error = await refused(servers.tools(ToolServer("web", url=url, timeout=0.3)))
+            error = await refused(servers.tools(ToolServer("app", "web", url=url, timeout=0.3)))
             assert str(error).startswith("the MCP server web did not start within 0.3 seconds")
             assert isinstance(error.__cause__, TimeoutError)
 
@@ -619,7 +631,9 @@ class OldSessions(BaseHTTPRequestHandler):
 
 def test_a_session_that_the_server_has_forgotten_begins_anew():
     async def test(servers: McpToolServers) -> None:
-        server = ToolServer("old", url=f"http://127.0.0.1:{web.server_port}/", timeout=PATIENT)
+        server = ToolServer(
+            "app", "old", url=f"http://127.0.0.1:{web.server_port}/", timeout=PATIENT
+        )
         assert await servers.call(server, "echo", {}) == "1"
         OldSessions.known = ""
         assert "Session terminated" in str(await refused(servers.call(server, "echo", {})))
@@ -661,11 +675,13 @@ def test_a_secret_is_in_no_error_no_log_and_no_representation(
         ):
             errors.append(await refused(play.servers.call(server, tool, arguments)))
         arguments = {"seconds": 0, "words": CANARY}
-        await play.servers.call(REAL, "slow", arguments, on_progress=lambda _, it: told.append(it))
+        await play.servers.call(
+            REAL, "slow", arguments, on_progress=lambda _, item: told.append(item)
+        )
 
     with caplog.at_level(logging.DEBUG):
         play.run(test())
-    shown = "".join("".join(traceback.format_exception(it)) for it in errors)
+    shown = "".join("".join(traceback.format_exception(error)) for error in errors)
     assert shown.count("(secret)") >= 4
     assert told[0] == "(secret) 1"
     for text in (shown, caplog.text, repr(errors), repr(secret), repr(web), " ".join(told)):

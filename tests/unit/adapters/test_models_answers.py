@@ -62,7 +62,7 @@ def test_a_person_may_call_tools():
         (ModelReply("no json"), "must be JSON that fits Verdict"),
     ],
 )
-def test_what_a_person_may_not_answer(reply: ModelReply, fault: str):
+def test_answers_that_are_refused(reply: ModelReply, fault: str):
     with pytest.raises(ModelError, match=fault) as caught:
         person(reply, ask(tools=(LOOKUP,), output=VERDICT))
     assert caught.value.retryable
@@ -73,7 +73,7 @@ def test_without_tools_none_can_be_called():
         person(ModelReply("", (ToolRequest("1", "lookup", {}),)), ask())
 
 
-def test_what_a_person_says_is_heard():
+def test_message_of_a_person_is_delivered():
     async def answer(request: ModelRequest) -> ModelReply:
         return ModelReply(request.agent if request.agent == "Helper" else "")
 
@@ -102,7 +102,7 @@ def test_recorded_answers_come_back_for_the_same_call():
     model = recorded(
         ("A", HELLO, ModelReplied(1, "first", usage=Usage(3, 4), model="m")),
         ("B", HELLO, ModelReplied(1, "other", (call,))),
-        ("A", BYE, ModelReplied(1, "second", finish="length")),
+        ("A", BYE, ModelReplied(1, "second", finish_reason="length")),
     )
     heard: list[str] = []
     second = run(model.reply(ask(*HELLO, agent="B", turn=2), heard.append))
@@ -112,12 +112,12 @@ def test_recorded_answers_come_back_for_the_same_call():
     assert first.usage.cost_usd == 0.0
     assert run(model.reply(ask(*BYE, agent="A", turn=3))).text == "second"
     assert run(model.reply(ask(*BYE, agent="A", turn=3))).text == "second"
-    assert run(model.reply(ask(*BYE, agent="A", turn=3))).finish == "length"
-    assert first.finish == ""
+    assert run(model.reply(ask(*BYE, agent="A", turn=3))).finish_reason == "length"
+    assert first.finish_reason == ""
     assert heard == ["other", "first"]
 
 
-def test_silent_answers_are_not_heard():
+def test_silent_replies_are_not_sent():
     model = recorded(("A", HELLO, ModelReplied(1, "")))
     heard: list[str] = []
     run(model.reply(ask(*HELLO, agent="A"), heard.append))
@@ -202,7 +202,7 @@ def test_public_prices_are_known_and_caching_counts():
         (Usage(5, 5, 50), "openai", "gpt-4o"),
     ],
 )
-def test_what_is_unknown_stays_unknown(usage: Usage, provider: str | None, name: str):
+def test_unknown_values_stay_unknown(usage: Usage, provider: str | None, name: str):
     assert cost(usage, provider, name) is None
 
 

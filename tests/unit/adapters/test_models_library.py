@@ -85,7 +85,7 @@ def test_text_and_usage():
     assert reply == ModelReply("Good day", usage=Usage(10, 4, 3), model="claude")
 
 
-def test_usage_nobody_told_is_unknown():
+def test_missing_usage_is_unknown():
     assert answer(Provider(TextPart("x"))).usage == NO_USAGE
 
 
@@ -94,7 +94,7 @@ def test_usage_nobody_told_is_unknown():
     [(None, ""), ("stop", ""), ("tool_call", ""), ("length", "length"), ("error", "error")],
 )
 def test_why_a_reply_ends_is_kept(finish: FinishReason | None, kept: str):
-    assert answer(Provider(TextPart("x"), finish=finish)).finish == kept
+    assert answer(Provider(TextPart("x"), finish=finish)).finish_reason == kept
 
 
 def test_tools_are_described_and_called():
@@ -144,7 +144,7 @@ def test_output_through_a_tool_is_the_text(arguments: Any):
     assert reply.text == '{"ok":true}'
     assert reply.tool_requests == ()
     assert provider.info is not None
-    assert [it.name for it in provider.info.output_tools] == ["final_result"]
+    assert [tool.name for tool in provider.info.output_tools] == ["final_result"]
 
 
 def test_a_tool_of_that_name_without_output_is_a_tool():
@@ -166,12 +166,12 @@ def test_text_is_streamed():
     heard: list[str] = []
     model = LibraryModel(FunctionModel(stream_function=words, model_name="claude"))
     reply = run(model.reply(ask(), heard.append))
-    assert [it for it in heard if it] == ["Good ", "day"]
+    assert [item for item in heard if item] == ["Good ", "day"]
     assert reply.text == "Good day"
     assert reply.model == "claude"
 
 
-def test_tool_calls_are_streamed_and_not_heard():
+def test_streamed_tool_calls_are_not_shown_as_text():
     heard: list[str] = []
     model = LibraryModel(FunctionModel(stream_function=calls, model_name="claude"))
     reply = run(model.reply(ask(tools=(LOOKUP,)), heard.append))
@@ -225,7 +225,7 @@ def test_a_conversation_is_translated():
         said("user", None),
     ]
     first, second, third, fourth, fifth = as_messages(messages)
-    assert [type(it) for it in first.parts] == [SystemPromptPart, UserPromptPart]
+    assert [type(part) for part in first.parts] == [SystemPromptPart, UserPromptPart]
     (call,) = second.parts
     assert isinstance(call, ToolCallPart)
     assert (call.tool_name, call.args, call.tool_call_id) == ("lookup", '{"order": "A1"}', "c1")
@@ -234,13 +234,13 @@ def test_a_conversation_is_translated():
     assert (result.tool_name, result.content, result.tool_call_id) == ("lookup", "on its way", "c1")
     assert isinstance(lost, ToolReturnPart)
     assert lost.tool_name == "unknown"
-    assert [type(it) for it in fourth.parts] == [TextPart]
+    assert [type(part) for part in fourth.parts] == [TextPart]
     assert fifth.parts[0].content == ""
 
 
 def test_an_agent_that_speaks_first_hears_something():
     (only,) = as_messages([said("system", "You greet.")])
-    assert [it.content for it in only.parts] == ["You greet.", "Begin."]
+    assert [part.content for part in only.parts] == ["You greet.", "Begin."]
     assert len(as_messages([])) == 1
 
 
@@ -253,7 +253,7 @@ def test_a_conversation_may_end_with_the_agent():
 def test_a_conversation_may_begin_with_the_agent():
     first, last = as_messages([said("assistant", "Hi"), said("user", "Hello")])
     assert isinstance(first, ModelResponse)
-    assert [type(it) for it in last.parts] == [UserPromptPart]
+    assert [type(part) for part in last.parts] == [UserPromptPart]
 
 
 EVERYTHING = ModelSettings(
@@ -351,7 +351,7 @@ class Somewhere(FunctionModel):
         (Somewhere, "bedrock", {"thinking_always_enabled": True}, "reasoning_effort"),
     ],
 )
-def test_what_a_provider_does_not_take_is_refused_and_not_left_out(
+def test_unsupported_setting_is_refused(
     kind: Any, where: str, profile: Any, refused: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(Somewhere, "where", where)
@@ -364,7 +364,7 @@ def test_what_a_provider_does_not_take_is_refused_and_not_left_out(
     assert provider.info is None
 
 
-def test_a_model_that_always_thinks_cannot_be_told_not_to():
+def test_reasoning_model_refuses_to_stop_reasoning():
     always = {"supports_thinking": True, "thinking_always_enabled": True}
     answer(Provider(TextPart("x")), ask(settings=EVERYTHING), profile=always)
     with pytest.raises(ModelError, match="does not take reasoning_effort"):
@@ -432,7 +432,7 @@ async def test_a_provider_is_opened_with_its_settings(monkeypatch: pytest.Monkey
     assert reply.usage.cost_usd > 0
 
 
-def test_a_library_that_does_not_repeat_is_not_told_not_to(monkeypatch: pytest.MonkeyPatch):
+def test_library_without_retries_gets_no_retry_option(monkeypatch: pytest.MonkeyPatch):
     made: list[dict[str, Any]] = []
 
     def make(name: str, **rest: Any) -> FunctionModel:

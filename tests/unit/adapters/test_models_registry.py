@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from benchmarks.mock_server import FAULTS, Answer, MockServer
 
+from support.cases import read_cases
 from support.model_play import Canned, StillClock, ask, run
 from weft.adapters.models.limits import RetryPolicy
 from weft.adapters.models.providers import COMPATIBLE, THROUGH_LIBRARY, Provider, base_url_of
@@ -16,6 +17,8 @@ from weft.adapters.models.registry import CallRules, ModelRegistry
 from weft.errors import ModelError, SetupError, UsageError
 from weft.ports.model import ModelReply
 from weft.spec.agents import ModelSettings
+
+CASES = read_cases(__file__)
 
 
 def registry(settings: dict[str, str] | None = None, **rest: Any) -> ModelRegistry:
@@ -31,7 +34,8 @@ def asked(
     async def play() -> tuple[ModelReply | ModelError, MockServer]:
         async with MockServer(script) as server:
             here = {
-                key: it.replace("HERE", server.base_url) for key, it in (settings or {}).items()
+                key: setting.replace("HERE", server.base_url)
+                for key, setting in (settings or {}).items()
             }
             models = registry(here, **rest)
             try:
@@ -56,7 +60,7 @@ def test_a_server_and_a_model_are_enough():
 
 
 @pytest.mark.parametrize("name", COMPATIBLE)
-def test_a_provider_is_told_the_most_tokens_in_the_word_it_knows(name: str):
+def test_token_limit_uses_the_provider_s_key(name: str):
     async def play() -> dict[str, Any]:
         async with MockServer() as server:
             provider = COMPATIBLE[name]
@@ -73,7 +77,7 @@ def test_a_provider_is_told_the_most_tokens_in_the_word_it_knows(name: str):
     assert len(body) == 3
 
 
-@pytest.mark.parametrize("name", [it for it in COMPATIBLE if it != "azure"])
+@pytest.mark.parametrize("name", [item for item in COMPATIBLE if item != "azure"])
 def test_every_provider_takes_its_address_and_key_from_the_settings(name: str):
     upper = name.upper()
     settings = {f"{upper}_BASE_URL": "HERE", f"{upper}_API_KEY": "k1"}
@@ -155,7 +159,7 @@ def test_providers_of_ones_own():
 
 
 @pytest.mark.parametrize("name", sorted({*COMPATIBLE, *THROUGH_LIBRARY}))
-def test_a_missing_key_is_said_with_its_name(name: str):
+def test_missing_key_is_named(name: str):
     local = name in COMPATIBLE and not COMPATIBLE[name].key_needed
     models = registry()
     if local:
@@ -172,26 +176,14 @@ def test_a_missing_key_is_said_with_its_name(name: str):
     assert f"set {setting}; without a key: sample" in str(caught.value.hint)
 
 
-def test_a_missing_address_is_said_too():
+def test_missing_address_is_reported_too():
     with pytest.raises(UsageError, match="azure:m needs its address") as caught:
         registry({"AZURE_OPENAI_API_KEY": "k"}).model("azure:m")
     assert "AZURE_OPENAI_ENDPOINT" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(
-    ("name", "message", "hint"),
-    [
-        ("", "no model is named", "openai:MODEL"),
-        ("opnai:gpt", "there is no model provider opnai", "did you mean openai?"),
-        ("zzz:gpt", "there is no model provider zzz", "available: anthropic, azure"),
-        ("openai", "openai names a provider and no model", "openai:MODEL"),
-        ("openai:", "openai: names a provider and no model", "openai:MODEL"),
-        ("anthropic", "anthropic names a provider and no model", "anthropic:MODEL"),
-        ("gpt-4o", "gpt-4o names no provider", "like openai:gpt-4o"),
-        ("sampel", "there is no model provider sampel", "did you mean sample?"),
-        ("http://127.0.0.1:1/v1", "names a server and no model", "/v1#MODEL"),
-        ("http://#m", "http:// is not the URL of a model server", "http://127"),
-    ],
+    ("name", "message", "hint"), CASES["test_names_that_mean_nothing_are_explained"]
 )
 def test_names_that_mean_nothing_are_explained(name: str, message: str, hint: str):
     models = registry(factories={"sample": lambda _: Canned()})
@@ -223,7 +215,7 @@ async def test_a_model_is_made_once_and_anew_after_closing():
     await models.close()
 
 
-def test_what_may_pass_is_tried_again():
+def test_transient_error_is_retried():
     clock = StillClock()
     reply, server = asked("HERE#m", FAULTS["429"], FAULTS["500"], Answer("hi"), clock=clock)
     assert isinstance(reply, ModelReply)
@@ -231,7 +223,7 @@ def test_what_may_pass_is_tried_again():
     assert len(clock.waits) == 2
 
 
-def test_what_never_answers_is_given_up_and_tried_again():
+def test_unresponsive_model_is_abandoned_and_retried():
     rules = CallRules(seconds=0.1, retries=RetryPolicy(attempts=2))
     fault, server = asked("HERE#m", FAULTS["hang"], FAULTS["hang"], Answer("hi"), rules=rules)
     assert "#m within 0.1 s. Try again later" in str(fault)
@@ -295,11 +287,11 @@ def test_a_reply_counts_though_nothing_tells_what_it_cost(monkeypatch):
     assert (reply.text, reply.usage.cost_usd) == ("hi", None)
 
 
-def test_what_is_slow_to_load_is_loaded_only_when_needed():
+def test_slow_libraries_are_loaded_on_demand():
     code = (
         "import sys, weft.adapters.models.registry, weft.adapters.models.sample\n"
         "slow = ('aiohttp', 'pydantic_ai', 'genai_prices')\n"
-        "print([it for it in slow if it in sys.modules])"
+        "print([name for name in slow if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -22,7 +22,7 @@ def retrying(*acts: object, clock: StillClock, policy: RetryPolicy | None = None
     return Retrying(model, clock=clock, random=Random(1), policy=policy or RetryPolicy())
 
 
-def test_what_may_pass_is_tried_again_with_growing_waits():
+def test_transient_error_is_retried_with_growing_waits():
     clock = StillClock()
     reply = run(retrying(passing(), passing(), passing(), OK, clock=clock).reply(ask()))
     assert reply.text == "ok"
@@ -30,7 +30,7 @@ def test_what_may_pass_is_tried_again_with_growing_waits():
     assert 0.25 <= first <= 0.5 <= second <= 1.0 <= third <= 2.0
 
 
-def test_what_will_not_pass_is_not_tried_again():
+def test_permanent_error_is_not_retried():
     clock = StillClock()
     with pytest.raises(ModelError, match=r"^wrong key$") as caught:
         run(retrying(LASTING, OK, clock=clock).reply(ask()))
@@ -69,7 +69,7 @@ def test_final_error_lists_earlier_attempts_that_failed_differently():
     assert caught.value.retries == ()
 
 
-def test_every_wait_is_told_before_it_begins():
+def test_every_wait_is_announced():
     clock, told = StillClock(), list[tuple[int, str]]()
     policy = RetryPolicy(attempts=3)
     model = retrying(
@@ -111,13 +111,13 @@ def test_error_names_a_wait_that_is_too_long():
     assert clock.waits == []
 
 
-def test_what_is_not_tried_again_is_not_told():
+def test_single_attempt_is_not_reported():
     request = ask()._replace(on_retry=pytest.fail)
     with pytest.raises(ModelError):
         run(retrying(LASTING, clock=StillClock()).reply(request))
 
 
-def test_the_attempts_of_a_model_and_its_fallback_are_told_apart():
+def test_attempts_of_a_model_and_its_fallback_are_distinguished():
     def tries(*acts: object) -> Retrying:
         return retrying(*acts, clock=StillClock(), policy=RetryPolicy(attempts=2))
 
@@ -130,7 +130,7 @@ def test_the_attempts_of_a_model_and_its_fallback_are_told_apart():
     assert caught.value.retries == ("a:b, attempt 1 of 2: slow", "attempt 1 of 2: slow")
 
 
-def test_what_the_provider_asks_for_is_waited_for():
+def test_retry_after_is_obeyed():
     clock = StillClock()
     run(retrying(passing(after=7.0), passing(after=0.0), OK, clock=clock).reply(ask()))
     assert clock.waits[0] == 7.0
@@ -176,7 +176,7 @@ async def speak_then_fail(on_text: Callable[[str], None] | None) -> ModelReply:
     raise passing("cut")
 
 
-def test_who_heard_half_an_answer_is_not_told_another_one():
+def test_follower_of_half_an_answer_gets_no_other():
     clock, heard = StillClock(), list[str]()
     model = Canned(speak_then_fail, speak_then_fail, OK)
     wrapped = Retrying(model, clock=clock, random=Random(1))
@@ -185,7 +185,7 @@ def test_who_heard_half_an_answer_is_not_told_another_one():
     assert model.listened == [True, False, False]
 
 
-def test_who_has_heard_nothing_yet_goes_on_listening():
+def test_follower_without_text_keeps_listening():
     heard = list[str]()
     model = Canned(passing(), speak_then_fail, OK)
     run(Retrying(model, clock=StillClock(), random=Random(1)).reply(ask(), heard.append))
@@ -213,7 +213,7 @@ def test_a_fallback_is_not_asked_without_need():
     assert second.requests == []
 
 
-def test_a_fallback_is_not_heard_after_half_an_answer():
+def test_fallback_is_not_streamed_after_half_an_answer():
     heard, second = list[str](), Canned(OK)
     run(WithFallback(Canned(speak_then_fail), second, name="a:b").reply(ask(), heard.append))
     assert heard == ["half a "]
@@ -266,7 +266,7 @@ def test_a_call_in_time_is_left_alone():
     assert run(TimeLimited(Canned(OK), name="mock", seconds=5).reply(ask())) is OK
 
 
-async def test_cancelling_from_outside_is_no_timeout():
+async def test_cancellation_is_not_a_timeout():
     async def silent(_: object) -> ModelReply:
         await asyncio.sleep(60)
         return OK

@@ -6,13 +6,16 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from support.cases import read_cases
 from weft.adapters.models.sample_moves import Move, Steering, steering_of
 from weft.adapters.models.sample_values import allowed_at, found_at, put_at
+from weft.app.simulation import sample_answer
 from weft.check.explore.ways import ways_to_end
 from weft.check.subject import Subject
 from weft.engine.compile import compile_workflow
 from weft.spec.workflow import WorkflowSpec
-from weft.testing.people import sample_answer
+
+CASES = read_cases(__file__)
 
 
 def derived(type_: str = "bool", default: Any = False, *triggers: Any, **more: Any) -> Any:
@@ -42,7 +45,7 @@ def tool(function: str, agent: str = "A", **more: Any) -> Any:
 def workflow(
     variables: Any, handoffs: Any, agents: Any = "A", max_turns: int = 20, **more: Any
 ) -> Subject:
-    functions = [it["function"] for it in more.get("tools", ())]
+    functions = [tool["function"] for tool in more.get("tools", ())]
     code = "\n".join(f"def {name}(): ..." for name in functions)
     return Subject(
         WorkflowSpec.model_validate(
@@ -52,7 +55,9 @@ def workflow(
                     "initial_agent": "A",
                     "max_turns": max_turns,
                 },
-                "agents": [{"agent_name": it} if isinstance(it, str) else it for it in agents],
+                "agents": [
+                    {"agent_name": agent} if isinstance(agent, str) else agent for agent in agents
+                ],
                 "variables": variables,
                 "handoffs": handoffs,
                 **more,
@@ -94,13 +99,13 @@ def test_words_that_end_a_run_are_known(match: dict[str, str], text: str):
     assert ways(made) == ((Move("say", text),),)
 
 
-def test_words_that_nobody_can_make_up_are_left_out():
+def test_words_that_cannot_be_made_up_are_left_out():
     triggers = (says("A", regex="a^b"), says("B", equals="BYE"))
     made = workflow({"done": derived("bool", False, *triggers)}, [END], agents="AB")
     assert moves(made) == ()
 
 
-def test_what_no_rule_looks_at_is_no_move():
+def test_value_without_a_rule_is_not_a_move():
     made = workflow({"other": derived("bool", False, says("A", equals="X"))}, [rule("A", "user")])
     assert steering_of(made) == Steering()
     made = workflow(
@@ -125,8 +130,9 @@ def test_all_that_words_set_is_taken_into_account():
     assert ways(both) == ((Move("say", "[sample] go on"),),)
 
 
-def test_arguments_take_the_values_that_lead_on():
-    asked = {"type": "tool_call", "tool": "pick", "argument": "deep.team"}
+@pytest.mark.parametrize("when", ["tool_call", "tool_response"])
+def test_arguments_take_the_values_that_lead_on(when):
+    asked = {"type": when, "tool": "pick", "argument": "deep.team"}
     reset = {"type": "tool_call", "tool": "reset", "value": "none"}
     made = workflow(
         {"team": derived('literal["none", "red"]', "none", asked, reset)},
@@ -153,7 +159,7 @@ def test_numbers_are_tried_around_what_they_are_compared_with():
     assert all(value >= 8 for move in group for _, value in move.places)  # type: ignore[operator]
 
 
-def test_a_value_nobody_can_choose_makes_no_move():
+def test_value_without_a_choice_makes_no_move():
     asked = {"type": "tool_call", "tool": "rate", "argument": "one"}
     made = workflow(
         {"one": derived("str", "a", asked), "two": derived("str", "b")},
@@ -163,7 +169,7 @@ def test_a_value_nobody_can_choose_makes_no_move():
     assert moves(made) == ()
 
 
-def test_what_a_tool_returns_is_hoped_for():
+def test_tool_result_may_set_the_variable():
     back = {"type": "tool_response", "tool": "check", "response_key": "state"}
     told = {"type": "tool_response", "tool": "close", "value": "good"}
     made = workflow(
@@ -382,17 +388,17 @@ def test_answers_fit_their_schema_and_often_lead_on():
     ]
     for answer in answers:
         Draft202012Validator(RESPONSE).validate(answer)
-    assert 35 < sum(it["choice"] == "yes" for it in answers) < 60  # type: ignore[index]
+    assert 35 < sum(answer["choice"] == "yes" for answer in answers) < 60  # type: ignore[index]
 
 
 def test_an_answer_that_its_schema_forbids_is_not_given():
     only = {**RESPONSE, "properties": {"choice": {"const": "no"}, "note": {"type": "string"}}}
     made = asking(only)
     answers = [
-        sample_answer(compile_workflow(made.spec), steering_of(made), "confirm", Random(it))
-        for it in range(9)
+        sample_answer(compile_workflow(made.spec), steering_of(made), "confirm", Random(number))
+        for number in range(9)
     ]
-    assert {it["choice"] for it in answers} == {"no"}  # type: ignore[index]
+    assert {answer["choice"] for answer in answers} == {"no"}  # type: ignore[index]
 
 
 def test_without_a_schema_the_variables_say_what_an_answer_holds():
@@ -438,28 +444,13 @@ SCHEMA = {
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "allowed"),
-    [
-        ("free", "anything", True),
-        ("listed", "red", True),
-        ("listed", "green", False),
-        ("maybe", "blue", True),
-        ("one", 2, True),
-        ("one", 3, False),
-        ("one", True, False),
-        ("inner.x", True, True),
-        ("inner.x", 1, False),
-        ("inner.y", 1, False),
-        ("open.deep.er", 1, True),
-        ("free.deeper", 1, False),
-        ("nowhere", 1, False),
-    ],
+    ("path", "value", "allowed"), CASES["test_a_schema_says_what_may_stand_where"]
 )
 def test_a_schema_says_what_may_stand_where(path: str, value: Any, allowed: bool):
     assert allowed_at(SCHEMA, ((tuple(path.split(".")), value),)) is allowed
 
 
-def test_a_circle_of_rules_on_the_way_is_no_way():
+def test_cycle_of_rules_is_not_a_path():
     made = workflow(
         {
             "done": derived("bool", False, says("A", equals="BYE")),

@@ -7,9 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from support.cases import read_cases
 from weft.adapters.models.sample_values import is_free_text, matching_text, sample_text
 from weft.engine.variables.patterns import pattern
 from weft.spec.triggers import Match
+
+CASES = read_cases(__file__)
 
 MATCH = TypeAdapter(Match)
 
@@ -39,36 +42,14 @@ def test_a_part_leaves_room_to_say_that_it_is_a_sample():
     assert text_for(contains="@critic") == "[sample] @critic"
 
 
-@pytest.mark.parametrize(
-    ("regex", "example"),
-    [
-        ("DONE", "DONE"),
-        (r"^\s*DONE\.?$", "DONE"),
-        (r"(?i)\bapproved\b", "approved"),
-        (r"score: \d{2,3}", "score: 11"),
-        (r"[A-Z]{2}-[^a-z]+", "AA-A"),
-        (r"(yes|no|maybe) please", "yes please"),
-        (r"(?P<tag>x+)-(?<other>y)", "x-y"),
-        (r"(?:ab)?c*d", "d"),
-        (r"\[done\] \x41\u00e9", "[done] A\u00e9"),
-        (r"\x{42}\p{Lu}\P{L}", "BA1"),
-        (r"[[:digit:]]+[]x]", "1]"),
-        (r"\{a\}", "{a}"),
-        (r"a{3}?b", "aaab"),
-        (r"[x\]]+|other", "]"),
-        (r"(?i:done) \. \\ \t", "done . \\ \t"),
-        (r"\A.\n.\z", "a\na"),
-        ("[\u00f8\u4e2d]", "\u00f8"),
-        ("[\u4e2d]", "\u4e2d"),
-    ],
-)
+@pytest.mark.parametrize(("regex", "example"), CASES["test_a_pattern_is_met_by_an_example"])
 def test_a_pattern_is_met_by_an_example(regex: str, example: str):
     assert pattern(regex)(example)
     assert text_for(regex=regex) == example
 
 
 @pytest.mark.parametrize("regex", [r"\Ba\B", r"a^b", r"(?=a)a", "(", r"[a&&b]", r"[a[b]]+"])
-def test_where_no_example_is_found_there_is_none(regex: str):
+def test_pattern_without_an_example_gives_none(regex: str):
     assert text_for(regex=regex) is None
 
 
@@ -78,7 +59,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES, max_size=8).map("".join).filter(str.strip))
-def test_what_is_found_matches(regex: str):
+def test_results_match_the_query(regex: str):
     text = text_for(regex=regex)
     assert text is None or pattern(regex)(text)
 

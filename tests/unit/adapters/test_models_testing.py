@@ -26,7 +26,7 @@ def test_a_script_for_all_agents_is_read_in_order():
     assert texts[2].tool_requests[0].tool == "lookup"
     assert texts[2].tool_requests[0].arguments == {"order": "A1"}
     assert texts[3] is whole
-    assert [it.agent for it in model.requests] == ["A", "B", "C", "D"]
+    assert [request.agent for request in model.requests] == ["A", "B", "C", "D"]
     assert model.left == 0
 
 
@@ -35,9 +35,21 @@ def test_a_script_for_each_agent():
     assert model.left == 3
     assert run(model.reply(ask(agent="A"))).text == "one"
     calls = run(model.reply(ask(agent="B"))).tool_requests
-    assert [it.tool for it in calls] == ["x", "y"]
-    assert len({it.id for it in calls}) == 2
+    assert [call.tool for call in calls] == ["x", "y"]
+    assert len({call.id for call in calls}) == 2
     assert run(model.reply(ask(agent="A"))).text == "two"
+
+
+def test_calls_are_also_written_as_objects_and_with_text():
+    model = ScriptedModel([["One ", {"x": {"a": 1}}, "moment.", call("y")], None])
+    reply = run(model.reply(ask()))
+    assert reply.text == "One moment."
+    assert [(each.tool, each.arguments) for each in reply.tool_requests] == [
+        ("x", {"a": 1}),
+        ("y", {}),
+    ]
+    with pytest.raises(ModelError, match="the model fails, as the script says"):
+        run(model.reply(ask()))
 
 
 def test_a_text_alone_is_the_only_line_of_a_script():
@@ -95,7 +107,7 @@ def test_a_function_answers():
 def test_no_test_leaves_the_machine(url: str):
     async def play() -> None:
         async with aiohttp.ClientSession() as session:
-            with pytest.raises(UsageError, match="no test may leave this machine"):
+            with pytest.raises(UsageError, match="tests may only use this machine"):
                 await session.get(url)
 
     run(play())

@@ -70,13 +70,13 @@ def test_a_reply_gives_a_tool_the_fields_it_names(bench, parameters, given):
 
 def test_a_model_may_not_name_what_a_tool_does_not_take(bench):
     tools = bench.load("def f(a: int): ...", "f")
-    with pytest.raises(RetryModel, match="b is not known"):
+    with pytest.raises(RetryModel, match="b is unknown"):
         play(tools, "f", {"a": 1, "b": 2})
     with pytest.raises(RetryModel, match="a is missing"):
         play(tools, "f", {"b": 2}, auto=True)
 
 
-def test_what_does_not_fit_is_told_without_a_call(bench):
+def test_invalid_arguments_are_reported_without_a_call(bench):
     text = """
 from typing import Annotated
 from pydantic import AfterValidator
@@ -87,7 +87,7 @@ def g(a: Annotated[int, AfterValidator(fail)]): ...
     tools = bench.load(text, "f", "g")
     assert tools.validation_error("f", {"a": 1}) is None
     told = tools.validation_error("f", {"a": "x", "b": 2}) or ""
-    assert told.startswith("The arguments of f do not fit. a should be a valid integer")
+    assert told.startswith("The arguments of f are invalid. a should be a valid integer")
     assert tools.validation_error("nobody", {}) is None
     assert tools.validation_error("g", {"a": 1}) is None, (
         "the call itself says what its own code raises"
@@ -158,12 +158,12 @@ async def test_context_variables_of_the_caller_are_seen_by_the_tool(bench, monke
             "return f(*a) if 0 else (lambda g: g(g))(lambda g: g(g))",
             "f failed: RecursionError at tools/main.py:8: ",
         ),
-        ("import sys; sys.exit(3)", "f tried to end the process, which no tool may do"),
+        ("import sys; sys.exit(3)", "f tried to end the process, which a tool must not do"),
         ("raise Silent", "f failed: Silent at tools/main.py:8: its message cannot be read"),
-        ("return float('nan')", "f returned a value of type float that is no JSON"),
-        ("return {'a': object()}", "f returned a value of type dict that is no JSON: it holds"),
+        ("return float('nan')", "f returned a value of type float that is not JSON"),
+        ("return {'a': object()}", "f returned a value of type dict that is not JSON: it holds"),
         ("return 'x' * 5_000_000", "f returned a value of type str that is too large: it has"),
-        ("return (n for n in a)", "f returned a value of type generator that is no JSON"),
+        ("return (n for n in a)", "f returned a value of type generator that is not JSON"),
         ("return Tricky(a=1)", "f failed: RuntimeError at tools/main.py:5: not today"),
         ("raise ToolError('as it is')", "as it is"),
         (
@@ -250,7 +250,7 @@ def test_the_log_names_type_and_place_but_no_value(bench, caplog):
         ("GeneratorExit", "f raised GeneratorExit"),
     ],
 )
-def test_what_is_no_exception_fails_the_call_and_nothing_else(bench, signal, said, kind):
+def test_base_exception_fails_only_the_call(bench, signal, said, kind):
     tools = bench.load(
         f"import asyncio\nclass Stop(BaseException): ...\n{kind} f():\n    raise {signal}('now')\n",
         "f",
@@ -259,7 +259,7 @@ def test_what_is_no_exception_fails_the_call_and_nothing_else(bench, signal, sai
         play(tools, "f")
 
 
-def test_a_tool_that_cancels_itself_has_failed_and_the_run_goes_on(bench):
+def test_tool_that_cancels_itself_fails_and_the_run_continues(bench):
     text = """
 import asyncio
 async def f():
@@ -281,7 +281,7 @@ async def f(context_variables):
         raise ValueError("told to nobody")
 """
     error = failure(hasty, text)
-    assert str(error) == "f took longer than 0.5 seconds and was given up"
+    assert str(error) == "f took longer than 0.5 seconds and was abandoned"
     assert is_timeout(error)
 
 
@@ -351,7 +351,7 @@ def test_a_thread_that_hangs_is_left_behind_counted_and_replaced(tmp_path, caplo
     gate = threading.Event()
     monkeypatch.setattr(sys.modules["support.tool_play"], "GATE", gate, raising=False)
     error = failure(bench, "from support import tool_play\ndef f():\n    tool_play.GATE.wait(30)\n")
-    assert str(error) == "f took longer than 0.5 seconds and was given up"
+    assert str(error) == "f took longer than 0.5 seconds and was abandoned"
     assert is_timeout(error)
     assert bench.loader.left_behind == 1
     assert "the tool f is left behind in its thread (threads left behind: 1)" in caplog.text
@@ -466,7 +466,7 @@ def test_one_second_is_one(bench):
         @tool(timeout=1)
         async def f(): await asyncio.sleep(100)
     """
-    with pytest.raises(ToolError, match=r"f took longer than 1 second and was given up"):
+    with pytest.raises(ToolError, match=r"f took longer than 1 second and was abandoned"):
         play(bench.load(text, "f"), "f")
 
 
@@ -519,7 +519,7 @@ def test_an_unknown_tool_is_named_with_the_nearest(bench):
     assert caught.value.hint == "did you mean find_order?"
     with pytest.raises(UsageError) as caught:
         play(tools, "zzz")
-    assert caught.value.hint == "look at the tools file of the package"
+    assert caught.value.hint == "check the tools file of the package"
 
 
 def test_a_tool_that_starts_threads_is_left_in_peace(bench):
@@ -528,8 +528,8 @@ def test_a_tool_that_starts_threads_is_left_in_peace(bench):
         def f() -> int:
             found = []
             threads = [threading.Thread(target=found.append, args=(n,)) for n in range(4)]
-            for it in threads: it.start()
-            for it in threads: it.join()
+            for thread in threads: thread.start()
+            for thread in threads: thread.join()
             return sorted(found)
     """
     assert bench.call(text, "f") == [0, 1, 2, 3]
@@ -547,9 +547,9 @@ def test_writes_of_a_call_that_was_given_up_go_nowhere(hasty):
     variables = context(tool="f")
     with pytest.raises(ToolError, match="took longer"):
         play(tools, "f", variables=variables)
-    assert [it.value for it in variables.finish()] == [1]
+    assert [entry.value for entry in variables.finish()] == [1]
     until(lambda: hasty.loader.left_behind == 0)
-    assert [it.value for it in variables.finish()] == [1]
+    assert [entry.value for entry in variables.finish()] == [1]
 
 
 def test_nothing_that_hangs_keeps_the_process_from_ending(tmp_path):
@@ -585,7 +585,7 @@ print("end")
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
     )
     assert ended.stdout.splitlines() == [
-        "blocks took longer than 0.5 seconds and was given up",
-        "ignores took longer than 0.5 seconds and was given up",
+        "blocks took longer than 0.5 seconds and was abandoned",
+        "ignores took longer than 0.5 seconds and was abandoned",
         "end",
     ]

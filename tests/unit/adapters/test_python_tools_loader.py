@@ -11,10 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from support.cases import read_cases
 from support.tool_play import Bench, digest_of, play, until, write
 from weft.adapters.python_tools import modules
 from weft.adapters.python_tools.modules import PackageFinder, package_builtins
 from weft.errors import ToolError
+
+CASES = read_cases(__file__)
 
 
 @pytest.fixture
@@ -45,29 +48,7 @@ def test_a_late_import_of_old_content_finds_old_content(bench):
     assert play(old, "version") == 1
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "from .shared import NUMBER",
-        "from . import shared; NUMBER = shared.NUMBER",
-        "from tools.shared import NUMBER",
-        "from tools import shared; NUMBER = shared.NUMBER",
-        "import tools.shared; NUMBER = tools.shared.NUMBER",
-        "import tools.shared as other; NUMBER = other.NUMBER",
-        "from shared import NUMBER",
-        "import shared; NUMBER = shared.NUMBER",
-        "import deep.down; NUMBER = deep.down.NUMBER",
-        "from workflows.Support.tools.shared import NUMBER",
-        "from workflows.Support.tools import shared; NUMBER = shared.NUMBER",
-        "from workflows.Support import tools; from tools import shared; NUMBER = shared.NUMBER",
-        "import workflows.Support.tools.shared; NUMBER = workflows.Support.tools.shared.NUMBER",
-        "import workflows.Support.tools.shared as other; NUMBER = other.NUMBER",
-        "from .deep.down import NUMBER",
-        "from tools.deep import NUMBER",
-        "from ..hooks.masks import NUMBER",
-        "from hooks.masks import NUMBER",
-    ],
-)
+@pytest.mark.parametrize("line", CASES["test_files_of_a_package_import_each_other"])
 def test_files_of_a_package_import_each_other(bench, line):
     before = list(sys.path)
     tools = bench.load(
@@ -96,7 +77,7 @@ def test_a_library_called_workflows_is_not_mistaken_for_the_package(bench, tmp_p
     library = tmp_path.parent / f"{tmp_path.name}-library"
     write(library, {"workflows/__init__.py": "", "workflows/events.py": "START = 4"})
     monkeypatch.syspath_prepend(library)
-    for name in [it for it in sys.modules if it.partition(".")[0] == "workflows"]:
+    for name in [module for module in sys.modules if module.partition(".")[0] == "workflows"]:
         monkeypatch.delitem(sys.modules, name)
     text = """
         import workflows
@@ -106,7 +87,7 @@ def test_a_library_called_workflows_is_not_mistaken_for_the_package(bench, tmp_p
             return [START, workflows.events.START]
     """
     assert bench.call(text, "f") == [4, 4]
-    for name in [it for it in sys.modules if it.partition(".")[0] == "workflows"]:
+    for name in [module for module in sys.modules if module.partition(".")[0] == "workflows"]:
         del sys.modules[name]
 
 
@@ -142,8 +123,11 @@ def test_every_fault_is_named(bench):
     before = own_modules()
     with pytest.raises(Exception, match="the code of the package has 12 faults: ") as caught:
         bench.loader.load(digest_of(code), code, functions)
-    found = {(it.code, str(it.place)): (it.message, it.hint[0]) for it in caught.value.findings}
-    assert [(it.code, str(it.place)) for it in caught.value.findings] == [
+    found = {
+        (finding.code, str(finding.place)): (finding.message, finding.hint[0])
+        for finding in caught.value.findings
+    }
+    assert [(finding.code, str(finding.place)) for finding in caught.value.findings] == [
         ("CODE002", "tools/sound.py"),
         ("CODE002", "tools/sound.py"),
         ("CODE002", "tools/sound.py"),
@@ -157,11 +141,11 @@ def test_every_fault_is_named(bench):
         ("LINK001", "tools/quits.py:1"),
         ("CODE003", "tools/odd.py"),
     ]
-    messages = [(it.message, it.hint[0]) for it in caught.value.findings]
+    messages = [(finding.message, finding.hint[0]) for finding in caught.value.findings]
     assert messages[0] == ("tools/sound.py does not define fin", "did you mean fine?")
     assert messages[1] == ("tools/sound.py does not define zebra", "define zebra in tools/sound.py")
-    assert messages[2][0] == "tools/sound.py has Thing, which is no function"
-    assert messages[3][0] == "tools/sound.py has limit, which is no function"
+    assert messages[2][0] == "tools/sound.py defines Thing, which is not a function"
+    assert messages[3][0] == "tools/sound.py defines limit, which is not a function"
     assert messages[4][1] == "did you mean tools/sound.py?"
     assert messages[5][1] == "write tools/qqqqqqqq.py, or correct the file"
     assert found["LINK001", "tools/needy.py:2"] == (
@@ -177,7 +161,7 @@ def test_every_fault_is_named(bench):
     assert own_modules() == before
 
 
-def test_a_wrong_option_of_a_tool_is_told_with_what_was_meant(bench):
+def test_misspelt_tool_option_gets_a_suggestion(bench):
     [fault] = bench.refused(
         """
         from weft import tool
@@ -189,12 +173,12 @@ def test_a_wrong_option_of_a_tool_is_told_with_what_was_meant(bench):
         "find",
     ).findings
     assert fault.message == (
-        "tools/main.py cannot be imported: UsageError: nothing is known of a tool as efect"
+        "tools/main.py cannot be imported: UsageError: a tool has no option efect"
     )
     assert (fault.place.line, fault.hint) == (3, ("did you mean effect?",))
 
 
-def test_one_fault_is_told_in_the_singular(bench):
+def test_one_fault_is_reported_in_the_singular(bench):
     assert str(bench.refused("", "f")) == (
         "the code of the package has 1 fault: tools/main.py does not define f"
     )
@@ -214,7 +198,7 @@ def test_unloading_frees_the_code(bench):
     code = write(bench.folder, {"tools/main.py": "class Mark: ...\ndef f():\n    1 / 0\n"})
     digest = digest_of(code)
     tools = bench.loader.load(digest, code, {"f": ("main.py", "f")})
-    (name,) = [it for it in own_modules() if it.endswith(".tools.main")]
+    (name,) = [module for module in own_modules() if module.endswith(".tools.main")]
     mark = weakref.ref(sys.modules[name].Mark)
     with pytest.raises(ToolError):
         play(tools, "f")
@@ -223,7 +207,7 @@ def test_unloading_frees_the_code(bench):
     bench.loader.unload("never loaded")
     del tools
     until(lambda: gc.collect() >= 0 and mark() is None)
-    assert not any(digest[:16] in it for it in (*sys.modules, *linecache.cache))
+    assert not any(digest[:16] in module for module in (*sys.modules, *linecache.cache))
     assert bench.loader._finder not in sys.meta_path
 
 
@@ -274,7 +258,7 @@ def test_two_loaders_at_one_time_do_not_take_the_same_name(monkeypatch):
 
 def test_an_import_under_way_misses_no_finder_when_another_goes():
     finders = [PackageFinder(), PackageFinder()]
-    packages = [it.add("0" * 16, {"tools/t.py": b""}) for it in finders]
+    packages = [finder.add("0" * 16, {"tools/t.py": b""}) for finder in finders]
     asked = []
     for finder in sys.meta_path:
         asked.append(finder)
@@ -294,7 +278,7 @@ def test_a_traceback_shows_the_file_and_its_lines(bench):
     assert (frame.lineno, frame.line) == (3, "raise KeyError('gone')")
 
 
-def test_what_code_prints_does_not_reach_the_output_stream(bench, capsys):
+def test_output_of_code_does_not_reach_the_output_stream(bench, capsys):
     text = """
         import sys
         print("loading")
@@ -323,3 +307,9 @@ def test_finder_leaves_modules_of_others_alone():
     finder = PackageFinder()
     assert finder.find_spec("json") is None
     assert finder.find_spec("weft_packages.unknown.tools") is None
+
+
+def test_object_of_a_folder_is_in_its_init_file(bench):
+    code = {"tools/shop/__init__.py": b"OPEN = 7\n"}
+    bench.loader.load("digest", code, {})
+    assert bench.loader.objects("digest", ["tools.shop:OPEN"]) == {"tools.shop:OPEN": 7}

@@ -43,8 +43,8 @@ def test_a_tool_may_be_marked_without_brackets():
 @pytest.mark.parametrize(
     ("options", "fact"),
     [
-        ({"efect": "read"}, "nothing is known of a tool as efect"),
-        ({"colour": "red"}, "nothing is known of a tool as colour"),
+        ({"efect": "read"}, "a tool has no option efect"),
+        ({"colour": "red"}, "a tool has no option colour"),
         ({"timeout": -1}, f"{SECONDS}, not -1"),
         ({"timeout": "10"}, f"{SECONDS}, not '10'"),
         ({"retries": "2"}, "the retries of a tool are a whole number, not '2'"),
@@ -63,7 +63,7 @@ def test_options_that_make_no_sense_are_refused(options, fact):
     assert caught.value.hint
 
 
-def test_what_was_meant_by_an_option_is_told():
+def test_misspelt_option_gets_a_suggestion():
     hints = []
     for name in ("efect", "colour"):
         with pytest.raises(UsageError) as caught:
@@ -73,7 +73,7 @@ def test_what_was_meant_by_an_option_is_told():
 
 
 def test_an_option_without_a_name_is_refused():
-    with pytest.raises(UsageError, match="said by name, and 'read' has none") as caught:
+    with pytest.raises(UsageError, match="given by name; 'read' has none") as caught:
         tool("read")
     assert "effect=" in caught.value.hint
 
@@ -82,7 +82,7 @@ def test_retries_without_an_effect_say_what_is_missing():
     with pytest.raises(UsageError) as caught:
         tool(retries=1)
     assert caught.value.hint == (
-        'write effect="read" if calling it twice does no harm; write is taken where nothing is said'
+        'write effect="read" if calling it twice does no harm; write is the default'
     )
 
 
@@ -112,7 +112,7 @@ class Size:
         (2**70, 2**70),
     ],
 )
-def test_what_can_be_said_in_json_is_translated(value, plain):
+def test_json_values_are_translated(value, plain):
     assert plain_json(value) == plain
 
 
@@ -126,27 +126,30 @@ def nested(depth: int) -> list:
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        (float("inf"), "float that is no JSON: it holds a number that is not finite"),
-        ({"a": [float("nan")]}, "dict that is no JSON: it holds a number that is not finite"),
-        ([object()], "list that is no JSON: it holds a value of type object"),
-        (b"\xff", "bytes that is no JSON: it holds a value of type bytes"),
-        ("\ud800", "str that is no JSON: it holds text that is not valid Unicode"),
-        ({(1, 2): 3}, "dict that is no JSON: keys must be str, int, float, bool or None"),
-        ((n for n in "ab"), "generator that is no JSON: it holds a value of type generator, which"),
+        (float("inf"), "float that is not JSON: it holds a number that is not finite"),
+        ({"a": [float("nan")]}, "dict that is not JSON: it holds a number that is not finite"),
+        ([object()], "list that is not JSON: it holds a value of type object"),
+        (b"\xff", "bytes that is not JSON: it holds a value of type bytes"),
+        ("\ud800", "str that is not JSON: it holds text that is not valid Unicode"),
+        ({(1, 2): 3}, "dict that is not JSON: keys must be str, int, float, bool or None"),
+        (
+            (n for n in "ab"),
+            "generator that is not JSON: it holds a value of type generator, which may have no end",
+        ),
         ("x" * MAX_BYTES, "str that is too large: it has 4,194,306 bytes, and 4,194,304 are"),
-        (nested(190), "list that is no JSON: it is nested too deeply"),
-        (nested(20_000), "list that is no JSON: it is nested too deeply"),
-        (10**5000, "int that is no JSON: Exceeds the limit"),
+        (nested(190), "list that is not JSON: it is nested too deeply"),
+        (nested(20_000), "list that is not JSON: it is nested too deeply"),
+        (10**5000, "int that is not JSON: Exceeds the limit"),
     ],
-    ids=lambda it: it if isinstance(it, str) and "JSON" in it else "",
+    ids=lambda item: item if isinstance(item, str) and "JSON" in item else "",
 )  # fmt: skip
-def test_what_cannot_be_said_in_json_is_refused(value, reason):
-    with pytest.raises(ValueError, match=r"is no JSON|is too large") as caught:
+def test_non_json_values_are_refused(value, reason):
+    with pytest.raises(ValueError, match=r"is not JSON|is too large") as caught:
         plain_json(value)
     assert str(caught.value).startswith(f"a value of type {reason}")
 
 
-def test_what_contains_itself_is_refused():
+def test_recursive_value_is_refused():
     ring: list = []
     ring.append(ring)
     with pytest.raises(ValueError, match="it contains itself"):
@@ -158,7 +161,7 @@ def test_the_limit_itself_is_allowed():
     assert plain_json(text) == text
 
 
-def test_what_is_accepted_can_be_read_back_inside_an_event():
+def test_accepted_json_can_be_read_inside_an_event():
     value = plain_json(nested(180))
     assert from_json(to_json({"data": {"value": value}})) == {"data": {"value": value}}
 

@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.cases import read_cases
 from support.tool_play import Bench, context, play
 from weft.adapters.python_tools.schemas import Signature, read_signature
 from weft.errors import RetryModel
+
+CASES = read_cases(__file__)
 
 IMPORTS = """
 from dataclasses import dataclass
@@ -92,48 +95,7 @@ def test_type_hints_become_a_schema(bench, hint, schema):
     }
 
 
-@pytest.mark.parametrize(
-    ("hint", "name", "schema"),
-    [
-        ("Colour", "Colour", {"enum": ["red", "blue"], "type": "string"}),
-        (
-            "list[Point]",
-            "Point",
-            {
-                "type": "object",
-                "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}},
-                "required": ["x"],
-                "additionalProperties": False,
-            },
-        ),
-        (
-            "Size",
-            "Size",
-            {
-                "type": "object",
-                "properties": {
-                    "width": {"type": "integer"},
-                    "title": {"type": "string", "default": "none"},
-                },
-                "required": ["width"],
-                "additionalProperties": False,
-            },
-        ),
-        (
-            "Order",
-            "Order",
-            {
-                "type": "object",
-                "description": "What somebody bought.",
-                "properties": {
-                    "number": {"type": "integer", "minimum": 1},
-                    "lines": {"type": "array", "items": {"type": "string"}, "default": []},
-                },
-                "required": ["number"],
-            },
-        ),
-    ],
-)
+@pytest.mark.parametrize(("hint", "name", "schema"), CASES["test_classes_are_described_once"])
 def test_classes_are_described_once(bench, hint, name, schema):
     assert parameters(bench, f"def f(a: {hint}): ...")["$defs"] == {name: schema}
 
@@ -143,7 +105,7 @@ def test_classes_that_contain_themselves_are_described(bench):
     assert found["$defs"]["Node"]["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
 
 
-def test_defaults_are_told_and_not_required(bench):
+def test_defaults_are_shown_and_not_required(bench):
     text = """
         def f(a: int, b: int = 3, c: int = None, d: Any = object(), e: Colour = Colour.RED): ...
     """
@@ -223,19 +185,8 @@ def test_a_function_without_docstring_has_no_description(bench):
     assert load(bench, "def f(): ...").schema("f").description == ""
 
 
-@pytest.mark.parametrize(
-    "parameter",
-    [
-        "context_variables",
-        "context_variables: 'Unknown'",
-        "context",
-        "given: Context",
-        "given: 'Context'",
-        "given: Context | None = None",
-        "*, given: Annotated[Context, 'the run']",
-    ],
-)
-def test_what_the_run_fills_is_not_told_to_the_model(bench, parameter):
+@pytest.mark.parametrize("parameter", CASES["test_injected_parameters_are_hidden_from_the_model"])
+def test_injected_parameters_are_hidden_from_the_model(bench, parameter):
     text = f"""
         from weft.runtime.tools.context_variables import Context
         def f(a: int, {parameter}) -> str:
@@ -273,7 +224,7 @@ def test_further_keywords_reach_a_function_that_takes_them(bench):
     assert play(tools, "f", {"a": 1, "b": [2]}) == [1, [], {"b": [2]}]
 
 
-def test_every_fault_of_the_arguments_is_told_in_a_sentence(bench):
+def test_every_argument_error_is_one_sentence(bench):
     text = """
         def f(order: str, limit: int, colour: Colour, sizes: list[Size], n: Annotated[
             int, Field(multiple_of=2)]): ...
@@ -282,13 +233,13 @@ def test_every_fault_of_the_arguments_is_told_in_a_sentence(bench):
     with pytest.raises(RetryModel) as caught:
         play(load(bench, text), "f", wrong)
     assert str(caught.value) == (
-        "The arguments of f do not fit. "
+        "The arguments of f are invalid. "
         "order is missing. "
         "limit should be a valid integer, unable to parse string as an integer. "
         "colour should be 'red' or 'blue'. "
         "sizes.0.width should be a valid integer. "
         "n should be a multiple of 2. "
-        "color is not known; the tool takes order, limit, colour, sizes, n."
+        "color is unknown; the tool takes order, limit, colour, sizes, n."
     )
 
 
@@ -307,7 +258,7 @@ def test_a_fault_that_the_author_words_is_passed_on(bench):
     ("faults", "rest"),
     [(100, "There are 90 more faults."), (11, "There is 1 more fault."), (10, "as an integer.")],
 )
-def test_of_many_faults_the_first_are_told(bench, faults, rest):
+def test_first_of_many_faults_are_reported(bench, faults, rest):
     with pytest.raises(RetryModel) as caught:
         play(load(bench, "def f(a: list[int]): ..."), "f", {"a": ["x"] * faults})
     assert str(caught.value).count("should be") == 10
@@ -315,7 +266,7 @@ def test_of_many_faults_the_first_are_told(bench, faults, rest):
 
 
 def test_a_function_without_parameters_says_so(bench):
-    with pytest.raises(RetryModel, match=r"b is not known; the tool takes no arguments\."):
+    with pytest.raises(RetryModel, match=r"b is unknown; the tool takes no arguments\."):
         play(load(bench, "def f(): ..."), "f", {"b": 1})
 
 
@@ -341,17 +292,17 @@ def test_a_tool_may_change_its_arguments(bench):
         ("f = iter", "its parameters cannot be read: no signature found"),
     ],
 )  # fmt: skip
-def test_what_no_model_can_be_told_is_a_fault_of_the_package(bench, definition, fault):
+def test_parameter_without_a_schema_is_a_package_error(bench, definition, fault):
     (finding,) = bench.refused(f"{IMPORTS}\n{definition}", "f").findings
     assert finding.code == "LINK002"
-    assert finding.message.startswith(f"a model cannot be told how to call f: {fault}")
+    assert finding.message.startswith(f"models cannot call f: {fault}")
     assert finding.place.file == "tools/main.py"
 
 
 def test_all_faults_of_a_signature_are_named_with_their_line(bench):
     text = "class Own: ...\n\ndef f(a: Own, b: Own, c: int): ...\n"
     findings = bench.refused(text, "f").findings
-    assert [str(it.place) for it in findings] == ["tools/main.py:3"] * 2
+    assert [str(finding.place) for finding in findings] == ["tools/main.py:3"] * 2
     assert [" a has" in findings[0].message, " b has" in findings[1].message] == [True, True]
     assert "weft_packages" not in findings[0].message
 
@@ -394,7 +345,7 @@ def test_reading_leaves_injected_parameters_to_the_caller():
     found = signature(f)
     assert found.injected == ("context_variables",)
     assert found.read({"a": "3"}) == {"a": 3}
-    with pytest.raises(RetryModel, match="context_variables is not known"):
+    with pytest.raises(RetryModel, match="context_variables is unknown"):
         found.read({"a": 3, "context_variables": context().to_dict()})
 
 

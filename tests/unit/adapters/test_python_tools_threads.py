@@ -12,7 +12,7 @@ from weft.errors import UsageError
 
 
 def tool_threads() -> int:
-    return sum(it.name == "weft-tool" and it.is_alive() for it in threading.enumerate())
+    return sum(part.name == "weft-tool" and part.is_alive() for part in threading.enumerate())
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ async def test_a_result_that_comes_too_late_is_dropped(made):
     assert job.result.cancelled()
 
 
-def test_a_loop_that_is_gone_is_no_harm(made):
+def test_closed_event_loop_is_harmless(made):
     threads, gate = made(1), threading.Event()
 
     async def begin():

@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 from yarl import URL
 
+from support.cases import read_cases
 from support.model_play import StillClock, run
 from support.service_play import (
     ADA,
@@ -37,6 +38,8 @@ from weft.errors import PortError, UsageError
 from weft.ports.external import ServiceAnswer, ServiceLogin
 from weft.ports.scope import Scope
 from weft.testing import ManualClock
+
+CASES = read_cases(__file__)
 
 # What is asked and answered
 
@@ -84,14 +87,14 @@ def test_a_login_no_header_can_hold_is_refused(login: ServiceLogin, what: str):
     assert service.seen == []
 
 
-def test_what_is_json_by_its_content_counts_whatever_it_is_called():
+def test_json_is_detected_by_content_not_by_name():
     assert value(said(b'{"a": 1}', content_type="text/html")) == {"a": 1}
 
 
 @pytest.mark.parametrize(
     "body", [b"<html>", b"", b"NaN", b"[" * 300 + b"]" * 300, b'{"a": 1} x', b"\xff\xfe"]
 )
-def test_what_is_no_json_is_refused_whatever_it_is_called(body: bytes):
+def test_invalid_json_is_refused_under_any_name(body: bytes):
     fault = failed(said(body, content_type="application/json"), attempts=3)
     assert "the answer is not JSON" in str(fault)
     assert not fault.retryable
@@ -128,7 +131,7 @@ def test_an_endless_body_is_cut_off_and_its_connection_dropped(status: int, what
     async def play() -> None:
         async with asking(endless) as (service, services):
             with pytest.raises(PortError, match=what) as caught:
-                await services.get(ADA, ask(service.url(), max_bytes=100_000, attempts=3))
+                await services.ask(ADA, ask(service.url(), max_bytes=100_000, attempts=3))
             assert not caught.value.retryable
             async with asyncio.timeout(5):  # what asked is still open
                 while ended < len(service.seen):  # noqa: ASYNC110 - the service tells nobody
@@ -189,7 +192,7 @@ def test_a_service_that_always_fails_is_given_up():
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 408, 418, 204, 300, 304])
-def test_what_will_not_change_is_not_asked_again(status: int):
+def test_constant_value_is_not_requested_again(status: int):
     outcome, service, _ = get(status, attempts=3)
     assert isinstance(outcome, PortError)
     assert len(service.seen) == 1
@@ -198,23 +201,7 @@ def test_what_will_not_change_is_not_asked_again(status: int):
 
 
 @pytest.mark.parametrize(
-    ("headers", "waits"),
-    [
-        ({"Retry_After": "7"}, [7.0]),
-        ({"Retry_After": "0"}, [1.0]),
-        ({"Retry_After": "86400"}, [30.0]),
-        ({"Retry_After": "-5"}, [1.0]),
-        ({"Retry_After": "nan"}, [1.0]),
-        ({"Retry_After": "inf"}, [1.0]),
-        ({"Retry_After": "soon"}, [1.0]),
-        (
-            {
-                "Retry_After": "Wed, 21 Oct 2026 07:28:09 GMT",
-                "Date": "Wed, 21 Oct 2026 07:28:00 GMT",
-            },
-            [9.0],
-        ),
-    ],
+    ("headers", "waits"), CASES["test_a_service_is_asked_no_sooner_than_it_wants_within_limits"]
 )
 def test_a_service_is_asked_no_sooner_than_it_wants_within_limits(
     headers: dict[str, str], waits: list[float]
@@ -228,13 +215,13 @@ def test_an_error_says_how_long_a_service_wants_to_be_left_alone(asked: str, tol
     assert failed(with_headers(503, Retry_After=asked)).after_seconds == told
 
 
-async def test_nobody_listening_is_tried_again():
+async def test_refused_connection_is_retried():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{free.getsockname()[1]}"
     services = HttpServices(StillClock(), frozenset({place}))
     with pytest.raises(PortError) as caught:
-        await services.get(ADA, ask(f"http://{place}/", attempts=2))
+        await services.ask(ADA, ask(f"http://{place}/", attempts=2))
     await services.close()
     fault = caught.value
     assert f"no connection to {place}: " in str(fault)
@@ -265,7 +252,7 @@ def asked_often(service: Service, services: HttpServices, *requests: Any) -> Awa
     async def play() -> list[Any]:
         found: list[Any] = []
         for scope, rest in requests:
-            answer = await services.get(scope, ask(service.url(), **rest))
+            answer = await services.ask(scope, ask(service.url(), **rest))
             found.append((answer.value, answer.cached))
         return found
 
@@ -294,7 +281,7 @@ def test_an_answer_is_kept_for_its_time_for_one_tenant_and_login():
             found += await asked_often(service, services, (ADA, kept))
         return found
 
-    values = [(it[0], cached) for it, cached in run(play())]
+    values = [(item[0], cached) for item, cached in run(play())]
     assert values == [
         *((1, False), (1, True), (2, False), (3, False), (4, False), (5, False), (6, False)),
         *((1, True), (7, False)),
@@ -302,14 +289,14 @@ def test_an_answer_is_kept_for_its_time_for_one_tenant_and_login():
     ]
 
 
-async def test_who_changes_a_value_changes_no_other():
+async def test_changing_a_value_changes_no_copy():
     async with asking({"rows": [1]}) as (service, services):
         request = ask(service.url(), cache=60.0)
-        answers = await asyncio.gather(*(services.get(ADA, request) for _ in range(2)))
+        answers = await asyncio.gather(*(services.ask(ADA, request) for _ in range(2)))
         answers[0].value["rows"].append(2)
-        answers.append(await services.get(ADA, request))
+        answers.append(await services.ask(ADA, request))
         answers[2].value["rows"].append(3)
-        answers.append(await services.get(ADA, request))
+        answers.append(await services.ask(ADA, request))
         assert ([answers[1].value, answers[3].value]) == [{"rows": [1]}, {"rows": [1]}]
 
 
@@ -318,14 +305,14 @@ async def test_an_error_is_not_kept():
         request = ask(service.url(), cache=60.0)
         for _ in range(2):
             with pytest.raises(PortError):
-                await services.get(ADA, request)
-        assert await services.get(ADA, request) == ServiceAnswer(7)
+                await services.ask(ADA, request)
+        assert await services.ask(ADA, request) == ServiceAnswer(7)
 
 
 async def test_those_who_ask_the_same_at_once_share_one_call():
     async with asking(503, counting()) as (service, services):
         request = ask(service.url(), cache=60.0, attempts=2)
-        answers = await asyncio.gather(*(services.get(ADA, request) for _ in range(20)))
+        answers = await asyncio.gather(*(services.ask(ADA, request) for _ in range(20)))
         calls = len(service.seen)
     assert calls == 2
     assert answers == [ServiceAnswer([1], attempts=2)] * 20
@@ -335,25 +322,25 @@ async def test_two_tenants_share_no_call():
     async with asking(counting()) as (service, services):
         request = ask(service.url(), cache=60.0)
         answers = await asyncio.gather(
-            *(services.get(Scope(app), request) for app in ("shop", "other"))
+            *(services.ask(Scope.operator(app), request) for app in ("shop", "other"))
         )
-        assert sorted(it.value[0] for it in answers) == [1, 2]
+        assert sorted(answer.value[0] for answer in answers) == [1, 2]
 
 
 async def test_a_kept_answer_may_be_too_large_for_another():
     async with asking([1, 2, 3]) as (service, services):
-        await services.get(ADA, ask(service.url(), cache=60.0))
+        await services.ask(ADA, ask(service.url(), cache=60.0))
         with pytest.raises(PortError, match="more than 5 bytes"):
-            await services.get(ADA, ask(service.url(), cache=60.0, max_bytes=5))
+            await services.ask(ADA, ask(service.url(), cache=60.0, max_bytes=5))
 
 
-async def test_what_is_not_kept_is_asked_by_everybody():
+async def test_uncached_value_is_requested_by_every_caller():
     async with asking(counting()) as (service, services):
-        answers = await asyncio.gather(*(services.get(ADA, ask(service.url())) for _ in range(3)))
-        assert sorted(it.value[0] for it in answers) == [1, 2, 3]
+        answers = await asyncio.gather(*(services.ask(ADA, ask(service.url())) for _ in range(3)))
+        assert sorted(answer.value[0] for answer in answers) == [1, 2, 3]
 
 
-async def test_who_stops_waiting_stops_nobody_else():
+async def test_cancelled_waiter_stops_no_other():
     asked, go = asyncio.Event(), asyncio.Event()
 
     async def wait(_: web.BaseRequest) -> web.StreamResponse:
@@ -363,7 +350,7 @@ async def test_who_stops_waiting_stops_nobody_else():
 
     async with asking(wait) as (service, services):
         request = ask(service.url(), cache=60.0)
-        first, second = (asyncio.ensure_future(services.get(ADA, request)) for _ in "ab")
+        first, second = (asyncio.ensure_future(services.ask(ADA, request)) for _ in "ab")
         await asked.wait()
         first.cancel()
         await asyncio.wait([first])
@@ -372,18 +359,18 @@ async def test_who_stops_waiting_stops_nobody_else():
         assert len(service.seen) == 1
 
 
-async def test_a_call_nobody_waits_for_any_more_ends():
+async def test_abandoned_call_ends():
     clock = ManualClock()
     async with asking(503, "done", clock=clock) as (service, services):
         request = ask(service.url(), cache=60.0, attempts=2)
-        alone = asyncio.ensure_future(services.get(ADA, request))
+        alone = asyncio.ensure_future(services.ask(ADA, request))
         while not clock.sleepers:  # noqa: ASYNC110 - the clock tells nobody
             await asyncio.sleep(0.01)
         alone.cancel()
         await asyncio.wait([alone])
         await asyncio.sleep(0)
         assert clock.sleepers == 0
-        assert (await services.get(ADA, request)).attempts == 1
+        assert (await services.ask(ADA, request)).attempts == 1
 
 
 def test_few_answers_are_kept_and_the_one_used_longest_ago_goes(monkeypatch: pytest.MonkeyPatch):
@@ -391,7 +378,7 @@ def test_few_answers_are_kept_and_the_one_used_longest_ago_goes(monkeypatch: pyt
     monkeypatch.setattr(http_services, "MOST_BYTES", 10)
 
     def there(kept: AnswerCache) -> str:
-        return "".join(it for it in "abcde" if kept.get(it, now=5, ttl=9) is not None)
+        return "".join(letter for letter in "abcde" if kept.get(letter, now=5, ttl=9) is not None)
 
     kept = AnswerCache()
     for key in "abc":
@@ -417,7 +404,7 @@ async def test_after_it_is_closed_nothing_is_asked():
     services = HttpServices(StillClock())
     await services.close()
     with pytest.raises(PortError, match="orders is not asked any more"):
-        await services.get(ADA, ask("http://a.example/"))
+        await services.ask(ADA, ask("http://a.example/"))
 
 
 def test_without_the_library_it_says_what_to_install():
@@ -431,7 +418,7 @@ from weft.ports.clock import Clock
 from weft.ports.scope import Scope
 from weft.ports.external import ServiceRequest
 try:
-    asyncio.run(HttpServices(SystemClock()).get(Scope("a"), ServiceRequest("s", "o", "http://a/")))
+    asyncio.run(HttpServices(SystemClock()).ask(Scope.operator("a"), ServiceRequest("s", "o", "http://a/")))
 except SetupError as error:
     print(error, error.hint, sep="|")
 """
@@ -470,7 +457,7 @@ def test_the_operator_names_hosts(text: str, hosts: set[str]):
         *("user@host", "a:b", "10.0.0.0/8", "[127.0.0.1]", "a:1:2"),
     ],
 )
-def test_what_is_no_host_is_refused(text: str):
+def test_object_that_is_not_a_host_is_refused(text: str):
     with pytest.raises(UsageError, match="WEFT_ALLOW_HOSTS has an invalid host") as caught:
         allowed_hosts({"WEFT_ALLOW_HOSTS": text})
     assert caught.value.hint is not None
@@ -486,17 +473,17 @@ async def test_an_ipv6_host_is_allowed_however_it_is_written(url: str, allowed: 
     assert opened == [allowed]
 
 
-async def test_what_else_is_read_goes_on_while_the_library_is_loaded(monkeypatch):
+async def test_other_reads_continue_while_a_library_loads(monkeypatch):
     read = threading.Event()
 
     def load(_service: str) -> type[connections.Connections]:
         assert read.wait(5), "nothing else could be done meanwhile"
         return connections.Connections
 
-    monkeypatch.setattr(http_services, "_load_connections", load)
+    monkeypatch.setattr(http_services, "load_connections", load)
     async with asking(1, 2) as (service, services):
         request = ask(service.url())
-        asked = [asyncio.create_task(services.get(ADA, request)) for _ in range(2)]
+        asked = [asyncio.create_task(services.ask(ADA, request)) for _ in range(2)]
         await asyncio.sleep(0.05)
         read.set()
-        assert sorted(it.value for it in (await asyncio.gather(*asked))) == [1, 2]
+        assert sorted(entry.value for entry in (await asyncio.gather(*asked))) == [1, 2]

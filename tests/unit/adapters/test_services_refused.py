@@ -63,7 +63,7 @@ def refused(url: str, allow: frozenset[str] = frozenset()) -> str:
     async def play() -> PortError:
         services = HttpServices(StillClock(), allow)
         with pytest.raises(PortError) as caught:
-            await services.get(ADA, ask(url, attempts=3))
+            await services.ask(ADA, ask(url, attempts=3))
         await services.close()
         return caught.value
 
@@ -78,7 +78,7 @@ async def test_this_machine_is_not_asked_unless_allowed(host: str):
     async with Service(1) as service:
         services = HttpServices(StillClock(), frozenset({"127.0.0.1:1", "other"}))
         with pytest.raises(PortError) as caught:
-            await services.get(ADA, ask(f"http://{host}:{service.port}/", attempts=3))
+            await services.ask(ADA, ask(f"http://{host}:{service.port}/", attempts=3))
         await services.close()
         assert service.seen == []
         assert not caught.value.retryable
@@ -93,7 +93,7 @@ def test_a_host_is_allowed_with_or_without_its_port(allow: str):
             allowed = frozenset({allow.replace("PORT", str(service.port))})
             services = HttpServices(StillClock(), allowed)
             try:
-                return await services.get(ADA, ask(service.url()))
+                return await services.ask(ADA, ask(service.url()))
             finally:
                 await services.close()
 
@@ -107,7 +107,9 @@ def test_a_host_is_allowed_with_or_without_its_port(allow: str):
 def test_no_private_literal_is_connected_to(host: str, monkeypatch: pytest.MonkeyPatch):
     opened: list[object] = []
     real = socket.socket.connect
-    monkeypatch.setattr(socket.socket, "connect", lambda *it: (opened.append(it), real(*it)))
+    monkeypatch.setattr(
+        socket.socket, "connect", lambda *arguments: (opened.append(arguments), real(*arguments))
+    )
     assert "has a private address" in refused(f"http://{host}/latest")
     assert opened == []
 
@@ -127,7 +129,7 @@ def name_leads_to(monkeypatch: pytest.MonkeyPatch, *found: str) -> None:
     """Let every name lead to these addresses."""
 
     def look_up(_: str, port: int, *__: Any, **___: Any) -> list[Any]:
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (it, port)) for it in found]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (item, port)) for item in found]
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
 
@@ -154,14 +156,14 @@ def test_a_name_that_cannot_be_looked_up_is_not_asked(monkeypatch: pytest.Monkey
 
 def test_a_public_address_is_connected_to(monkeypatch: pytest.MonkeyPatch):
     """No test may leave this machine, so one of its addresses passes for public here."""
-    monkeypatch.setattr(connections, "is_public", lambda it: it == "127.0.0.1")
+    monkeypatch.setattr(connections, "is_public", lambda item: item == "127.0.0.1")
     name_leads_to(monkeypatch, "127.0.0.2", "127.0.0.1")
 
     async def play() -> ServiceAnswer:
         async with Service("hello") as service:
             services = HttpServices(StillClock())
             try:
-                return await services.get(ADA, ask(f"http://public.example:{service.port}/"))
+                return await services.ask(ADA, ask(f"http://public.example:{service.port}/"))
             finally:
                 await services.close()
 
@@ -185,10 +187,10 @@ def test_a_login_does_not_stand_in_a_url():
     assert SECRET not in text
 
 
-async def test_who_speaks_no_https_is_not_asked_again():
+async def test_server_without_https_is_not_asked_again():
     async with asking(1) as (service, services):
         with pytest.raises(PortError) as caught:
-            await services.get(ADA, ask(f"https://{service.place}/", attempts=3))
+            await services.ask(ADA, ask(f"https://{service.place}/", attempts=3))
         fault = caught.value
     assert "no secure connection" in str(fault)
     assert fault.attempts == 1
@@ -200,12 +202,12 @@ async def test_who_speaks_no_https_is_not_asked_again():
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_followed(status: int):
     _, service, _ = get(to("/there?page=2", status), {"a": 1}, login=ServiceLogin("bearer", SECRET))
-    assert [it.path_qs for it in service.seen] == ["/orders?key=in-the-query", "/there?page=2"]
+    assert [item.path_qs for item in service.seen] == ["/orders?key=in-the-query", "/there?page=2"]
     assert service.seen[1].headers["Authorization"] == f"Bearer {SECRET}"
     assert value(to("/there", status), {"a": 1}) == {"a": 1}
 
 
-def test_a_redirect_that_goes_on_is_not_followed_for_ever():
+def test_endless_redirects_are_limited():
     outcome, service, _ = get(to("/again"), attempts=3)
     assert "redirects more than 5 times" in str(outcome)
     assert len(service.seen) == 6
@@ -218,7 +220,7 @@ async def test_a_redirect_to_a_private_address_is_not_followed(scheme: str):
         away = to(f"{scheme}{inside.place}/latest?token={SECRET}")
         async with asking(away) as (service, services):
             with pytest.raises(PortError) as caught:
-                await services.get(ADA, ask(service.url(), attempts=3))
+                await services.ask(ADA, ask(service.url(), attempts=3))
         assert inside.seen == []
         assert f"{inside.place} has a private address" in str(caught.value)
         fault = caught.value
@@ -248,11 +250,11 @@ async def test_a_login_is_sent_to_no_other_origin_and_not_again_after_it(login: 
         home.answers = [to(other.url("/away")), {"a": 1}]
         other.answers = [to(home.url("/back"))]
         services = HttpServices(StillClock(), frozenset({"127.0.0.1"}))
-        answer = await services.get(ADA, ask(home.url(), login=login))
+        answer = await services.ask(ADA, ask(home.url(), login=login))
         await services.close()
         assert answer.value == {"a": 1}
         assert SECRET in str(home.seen[0].headers)
-        assert SECRET not in str([it.headers for it in (*other.seen, *home.seen[1:])])
+        assert SECRET not in str([item.headers for item in (*other.seen, *home.seen[1:])])
         assert [len(home.seen), len(other.seen)] == [2, 1]
 
 
@@ -260,9 +262,9 @@ async def test_cookies_are_not_kept():
     async with Service(with_headers(302, Location="/next", Set_Cookie="a=1"), 1) as service:
         host = f"localhost:{service.port}"  # cookies of bare addresses are never kept
         services = HttpServices(StillClock(), frozenset({host}))
-        await services.get(ADA, ask(f"http://{host}/"))
+        await services.ask(ADA, ask(f"http://{host}/"))
         await services.close()
-        assert ["Cookie" in it.headers for it in service.seen] == [False, False]
+        assert ["Cookie" in item.headers for item in service.seen] == [False, False]
 
 
 # Secrets
@@ -293,7 +295,7 @@ def test_no_error_holds_a_secret(answer: Any):
     assert "/orders): " in str(fault)
 
 
-def test_what_a_library_says_is_not_passed_on():
+def test_library_messages_are_not_passed_on():
     fault = broken_off(TOO_LONG, f"http://PLACE/?key={SECRET}")
     assert SECRET not in "".join(traceback.format_exception(fault))
 

@@ -2,10 +2,13 @@
 
 import pytest
 
+from support.cases import read_cases
 from support.retrieval_play import local_model
 from weft.adapters.embeddings import local
 from weft.adapters.embeddings.local import VOCABULARY, WordPiece, words
 from weft.app.embeddings import model_folder
+
+CASES = read_cases(__file__)
 
 
 @pytest.fixture(scope="module")
@@ -14,19 +17,7 @@ def pieces():
     return WordPiece(file.read_text(encoding="utf-8").splitlines())
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("Hello, World!", ["hello", ",", "world", "!"]),
-        ("naïve CAFÉ", ["naive", "cafe"]),
-        ("tab\tand\u00a0space\u200bzero", ["tab", "and", "spacezero"]),
-        ("日本 語", ["日", "本", "語"]),
-        ("«dix»—euro€", ["«", "dix", "»", "—", "euro€"]),
-        ("a_b C++", ["a", "_", "b", "c", "+", "+"]),
-        ("é\ufffd\0x", ["ex"]),
-        ("", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "found"), CASES["test_words"])
 def test_words(text, found):
     assert words(text) == found
 

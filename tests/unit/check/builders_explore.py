@@ -48,7 +48,7 @@ def workflow(*handoffs, agents="AB", variables=None, code=None, orchestrator=Non
     settings = {"startup_mode": "AgentDriven", "human_in_the_loop": False, **(orchestrator or {})}
     data = {
         "orchestrator": {"workflow_name": "W", "initial_agent": "A", **settings},
-        "agents": [it if isinstance(it, dict) else {"agent_name": it} for it in agents],
+        "agents": [agent if isinstance(agent, dict) else {"agent_name": agent} for agent in agents],
         "handoffs": list(handoffs),
         "variables": variables or {},
         **spec,

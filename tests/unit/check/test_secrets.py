@@ -2,11 +2,14 @@ import secrets as chance
 
 import pytest
 
+from support.cases import read_cases
 from weft.check.run import check
 from weft.check.secrets import is_secret_file, names_a_key, secret_in
 from weft.check.subject import Subject
 from weft.check.values import without_secrets
 from weft.spec.workflow import WorkflowSpec
+
+CASES = read_cases(__file__)
 
 RANDOM = "aB3xK9mQ2pL7vR4tY8wZ1cF6hJ5nD0gS"
 
@@ -55,29 +58,7 @@ def test_texts_that_look_like_secrets(name, text):
     assert text not in kind
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("x", ""),
-        ("x", "a plain sentence about keys and passwords"),
-        ("x", "https://example.com/a/long/path/with/Many/Parts/And2Numbers"),
-        ("x", "CustomerSupportRouterForTheThirdQuarter2024"),
-        ("x", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
-        ("x", "123e4567-e89b-12d3-a456-426614174000"),
-        ("password", "<your password>"),
-        ("password", "${DB_PASSWORD}"),
-        ("password", "changeme"),
-        ("password", "your_password"),
-        ("password", "xxxx"),
-        ("password", "Choose a long one"),
-        ("password", "abc"),
-        ("api_key", "example"),
-        ("stop_token", "TERMINATE"),
-        ("max_tokens", "9f2c81d07be4"),
-        ("token_type", "9f2c81d07be4"),
-        ("secretary", "Miss Moneypenny"),
-    ],
-)
+@pytest.mark.parametrize(("name", "text"), CASES["test_texts_that_do_not"])
 def test_texts_that_do_not(name, text):
     assert secret_in(name, text) is None
 

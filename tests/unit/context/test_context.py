@@ -8,13 +8,15 @@ from types import SimpleNamespace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.effort import TIMES
 from weft.context.history import HistoryLimits, window
 from weft.context.prompt import assemble, digest_of
 from weft.context.segment import fitting_lines, value_of, values_of
 from weft.context.view import BoardSlice, View, extras, make_view
 from weft.engine.events import ToolRequest
-from weft.engine.log import Log
-from weft.engine.state import Message, State
+from weft.engine.message import Message
+from weft.engine.persistent import Log
+from weft.engine.state import State
 from weft.ports.model import ToolSchema
 from weft.spec.agents import estimate_tokens
 from weft.spec.workflow import WorkflowSpec
@@ -96,7 +98,7 @@ def test_the_manifest_says_where_everything_is_from():
         "last": 7,
         "tokens": 0,
     }
-    assert manifest["tokens"] == sum(it["tokens"] for it in manifest["segments"])
+    assert manifest["tokens"] == sum(segment["tokens"] for segment in manifest["segments"])
     assert manifest["left_out"] == []
 
 
@@ -116,7 +118,7 @@ def test_the_same_state_gives_the_same_bytes_and_another_gives_others():
     )
 
 
-def test_other_agents_are_heard_but_their_tools_are_not_seen():
+def test_messages_of_other_agents_are_sent_without_their_tool_calls():
     seen = window(
         state(
             user("hi"),
@@ -139,12 +141,12 @@ def test_a_correction_is_between_the_agent_and_the_engine():
     told = Message("user", "", "say it again", 3, to="A")
     messages = state(agent("A", "before", 1), agent("A", "garbage", 2), told).messages
     own = window(messages, "A", PAST).messages
-    assert [it["content"] for it in own] == ["before", "garbage", "say it again"]
+    assert [message["content"] for message in own] == ["before", "garbage", "say it again"]
     others = window(messages, "B", PAST).messages
-    assert [it["content"] for it in others] == ["A: before"]
+    assert [other["content"] for other in others] == ["A: before"]
 
 
-def test_own_tool_calls_stand_with_their_results():
+def test_own_tool_calls_are_sent_with_their_results():
     seen = window(state(agent("A", "", 2, LOOK), tool("A", "found")).messages, "A", PAST)
     call, result = seen.messages
     assert call["content"] is None
@@ -152,15 +154,15 @@ def test_own_tool_calls_stand_with_their_results():
     assert result == {"role": "tool", "content": "found", "tool_call_id": "c1"}
 
 
-def test_results_stand_in_the_order_they_were_asked_for():
+def test_results_are_in_the_order_of_their_calls():
     asked = [ToolRequest(id_, "look", {}) for id_ in ("c1", "c2", "c3")]
     late_first = [tool("A", id_, seq, id_) for seq, id_ in ((3, "c3"), (4, "c1"), (5, "c2"))]
     seen = window(state(agent("A", "", 2, *asked), *late_first).messages, "A", PAST)
-    assert [it["content"] for it in seen.messages[1:]] == ["c1", "c2", "c3"]
-    assert [it.seq for it in seen.sources] == [2, 4, 5, 3]
+    assert [message["content"] for message in seen.messages[1:]] == ["c1", "c2", "c3"]
+    assert [source.seq for source in seen.sources] == [2, 4, 5, 3]
 
 
-def test_the_newest_fits_whatever_its_size_and_older_is_left_out():
+def test_the_newest_message_is_always_sent_and_older_ones_are_left_out():
     messages = state(user("x" * 400, 1), user("y" * 400, 2)).messages
     seen = window(messages, "A", HistoryLimits("history", "context[0]", 10))
     assert [message["content"] for message in seen.messages] == ["y" * 400]
@@ -196,7 +198,7 @@ def conversations(draw):
     return log
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50 * TIMES, deadline=None)
 @given(conversations(), st.integers(1, 100), st.none() | st.integers(1, 6))
 def test_cutting_never_tears_a_call_from_its_results(log, budget, most):
     open_calls: set[str] = set()
@@ -209,9 +211,9 @@ def test_cutting_never_tears_a_call_from_its_results(log, budget, most):
     assert not open_calls
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50 * TIMES, deadline=None)
 @given(conversations(), st.integers(1, 100), st.none() | st.integers(1, 6))
-def test_what_is_kept_is_the_newest_and_as_much_as_fits(log, budget, most):
+def test_history_keeps_the_newest_messages_that_fit(log, budget, most):
     whole = window(log, "A", HistoryLimits("history", "standard", 10**9))
     seen = window(log, "A", HistoryLimits("history", "standard", budget, most))
     length = len(seen.messages)

@@ -8,7 +8,8 @@ from weft.context.prompt import Assembly, assemble
 from weft.context.view import make_view
 from weft.engine.compile import compile_workflow
 from weft.engine.events import ToolRequest, ToolReturned
-from weft.engine.state import Message, State
+from weft.engine.message import Message
+from weft.engine.state import State
 from weft.spec.workflow import WorkflowSpec
 
 VARIABLES = {
@@ -89,7 +90,7 @@ def test_context_is_sent_in_the_declared_order_after_the_prompt():
         ("user", "ho"),
         ("system", "{tier} stays as it is.\n\n[CONTEXT VARIABLES]\ntier: gold\ncity: Bern"),
     ]
-    assert [(it["kind"], it["origin"]) for it in sent.manifest["segments"]] == [
+    assert [(segment["kind"], segment["origin"]) for segment in sent.manifest["segments"]] == [
         ("prompt", "role"),
         ("literal", "context[0]"),
         ("history", "context[1]"),
@@ -98,7 +99,7 @@ def test_context_is_sent_in_the_declared_order_after_the_prompt():
     ]
 
 
-def test_what_the_context_does_not_name_is_not_sent():
+def test_unlisted_parts_are_not_sent():
     assert contents(seen(spec(literal("Alone.")), state("hi"))) == [("system", "Help.\n\nAlone.")]
 
 
@@ -116,9 +117,9 @@ def test_only_the_variables_of_names_in_their_order():
 )
 def test_variables_over_max_tokens_drop_from_the_end(max_tokens, kept, dropped):
     sent = seen(spec({"kind": "variables", "max_tokens": max_tokens}), state())
-    listed = [it for it in sent.manifest["segments"] if it["kind"] == "variables"]
-    assert [it["names"] for it in listed] == ([kept] if kept else [])
-    assert all(it["tokens"] <= max_tokens for it in listed)
+    listed = [segment for segment in sent.manifest["segments"] if segment["kind"] == "variables"]
+    assert [entry["names"] for entry in listed] == ([kept] if kept else [])
+    assert all(entry["tokens"] <= max_tokens for entry in listed)
     assert sent.manifest["left_out"] == (
         [
             {
@@ -159,7 +160,7 @@ def test_a_literal_is_never_cut():
     assert sent.manifest["left_out"] == []
 
 
-def test_what_an_agent_may_not_read_is_hidden():
+def test_unreadable_variables_are_hidden():
     declared = spec(content="Pay {pay}, {pay} and {key} for {tier}.", exposed=("tier", "pay"))
     sent = seen(declared, state())
     assert contents(sent) == [
@@ -174,7 +175,7 @@ def test_what_an_agent_may_not_read_is_hidden():
     ]
 
 
-def test_secrets_and_what_nobody_declares_or_exposes_are_hidden():
+def test_secrets_and_undeclared_or_unexposed_variables_are_hidden():
     names = ["key", "city", "nothing", "user_id"]
     sent = seen(
         spec(
@@ -193,7 +194,7 @@ def test_nothing_is_left_to_list():
     assert contents(sent) == [("system", "Help.")]
 
 
-def test_what_an_agent_did_in_its_turn_is_sent_without_history():
+def test_current_turn_is_sent_even_without_history():
     declared = spec(
         literal("No past."),
         tools=[
@@ -270,7 +271,7 @@ def test_slices_are_the_exact_prompt():
     known.add_message(Message("agent", "A", "Let me see.", 2, requests=asked))
     known.add_message(Message("tool", "A", "found", 3, call="c1"))
     sent = seen(spec(*context), known)
-    assert [(it.kind, it.origin, it.role, it.text) for it in sent.slices()] == [
+    assert [(slice_.kind, slice_.origin, slice_.role, slice_.text) for slice_ in sent.slices()] == [
         ("prompt", "role", "system", "Help."),
         ("literal", "context[0]", "system", "First."),
         ("history", "event 1", "user", "hi"),
@@ -278,7 +279,7 @@ def test_slices_are_the_exact_prompt():
         ("history", "event 3", "tool", "found"),
         ("literal", "context[2]", "system", "Last."),
     ]
-    assert sum(it.tokens for it in sent.slices()) == sent.manifest["tokens"]
+    assert sum(slice_.tokens for slice_ in sent.slices()) == sent.manifest["tokens"]
     assert not any("text" in entry for entry in sent.manifest["segments"])
 
 

@@ -17,8 +17,8 @@ from weft.context.step_context import (
     RetrievalContextSegment,
     StateContextSegment,
     VariableContextSegment,
+    context_record,
     from_record,
-    recorded,
     state_value,
 )
 from weft.errors import ToolError
@@ -51,7 +51,7 @@ def test_by_default_blank_lines_part_the_pieces_and_dashes_the_passages():
     )
 
 
-def test_segments_stand_in_the_order_they_were_added():
+def test_segments_are_in_the_order_they_were_added():
     assert whole().segments == (
         StateContextSegment("document_summary", "Bees dance."),
         RetrievalContextSegment("ResearchLibrary", (hit("First."), hit("Second."))),
@@ -78,7 +78,7 @@ def test_nothing_is_shown_of_no_value_and_leaves_no_gap():
     assert not made.is_empty
 
 
-def test_a_context_is_empty_if_no_piece_says_anything():
+def test_a_context_without_text_is_empty():
     assert AssembledContext.empty().is_empty
     assert AssembledContext.empty().to_prompt_string() == ""
     said = AssembledContextBuilder().add_state_context("a", None).build()
@@ -97,7 +97,7 @@ def test_a_context_is_empty_if_no_piece_says_anything():
         (datetime(2020, 1, 2, tzinfo=UTC), "2020-01-02T00:00:00Z"),
     ],
 )
-def test_values_stand_in_a_prompt_as_variables_do(value, text):
+def test_values_are_formatted_like_variables_in_a_prompt(value, text):
     assert StateContextSegment("a", value).to_prompt_string() == text
     assert VariableContextSegment("a", value).to_prompt_string() == text
 
@@ -110,7 +110,7 @@ def test_objects_are_shown_by_the_names_of_their_fields():
     assert segment.to_prompt_string() == '{"title": "T"}'
 
 
-def test_artifacts_are_lines_of_json_with_what_a_model_is_told():
+def test_artifacts_are_lines_of_json_with_the_shown_fields():
     artifact = Envelope(
         "a1", "Lead", {"name": "Ada"}, "scout", "c", None, (), datetime(2020, 1, 1, tzinfo=UTC)
     )
@@ -124,7 +124,7 @@ def test_artifacts_are_lines_of_json_with_what_a_model_is_told():
     )
 
 
-def test_formats_set_headers_separators_and_what_stands_around():
+def test_formats_set_headers_separators_and_the_text_around():
     options = ContextFormatOptions(
         headers=True, separator="\n==\n", hit_separator=" | ", template="<<{context}>>"
     )
@@ -155,7 +155,7 @@ def test_over_the_budget_passages_are_left_out_from_the_end_then_pieces():
         .build(ContextFormatOptions(max_tokens=24))
     )
     context, left_out = made.fitted()
-    assert [len(it.content) for it in context.retrieval_results] == [40]
+    assert [len(result.content) for result in context.retrieval_results] == [40]
     assert left_out == [
         {
             "kind": "retrieval",
@@ -168,7 +168,7 @@ def test_over_the_budget_passages_are_left_out_from_the_end_then_pieces():
     assert made.to_prompt_string(ContextFormatOptions(max_tokens=12)) == "s" * 40
     assert made.to_prompt_string(ContextFormatOptions(max_tokens=1)) == ""
     _, gone = made.fitted(ContextFormatOptions(max_tokens=1))
-    assert [(it["kind"], it.get("names")) for it in gone] == [
+    assert [(event["kind"], event.get("names")) for event in gone] == [
         ("state", None),
         ("retrieval", ["one.md", "passage 2", "passage 3"]),
     ]
@@ -183,7 +183,7 @@ def test_over_the_budget_artifacts_are_left_out_from_the_end():
     assert made.fitted(ContextFormatOptions(max_tokens=2))[1][0]["names"] == ["a1", "artifact 2"]
 
 
-def test_what_does_not_fit_keeps_nothing_after_it_out():
+def test_a_part_over_budget_does_not_exclude_later_ones():
     found = [hit("h" * 400, "huge.md"), hit("small", "small.md"), hit("x" * 400)]
     items = [{"id": "a1", "type": "T", "payload": "p" * 400}, {"type": "T", "payload": "q"}]
     made = (
@@ -195,9 +195,9 @@ def test_what_does_not_fit_keeps_nothing_after_it_out():
         .build(ContextFormatOptions(max_tokens=50))
     )
     context, left_out = made.fitted()
-    assert [it.content for it in context.retrieval_results] == ["small"]
+    assert [result.content for result in context.retrieval_results] == ["small"]
     assert made.to_prompt_string() == 'small\n\n{"type": "T", "payload": "q"}\n\nrule'
-    assert [(it["kind"], it.get("names")) for it in left_out] == [
+    assert [(event["kind"], event.get("names")) for event in left_out] == [
         ("retrieval", ["huge.md", "passage 3"]),
         ("state", None),
         ("board", ["a1"]),
@@ -205,13 +205,13 @@ def test_what_does_not_fit_keeps_nothing_after_it_out():
     assert context.fitted() == (context, [])
 
 
-def test_two_texts_that_are_left_out_are_told_one_by_one():
+def test_texts_that_are_left_out_are_listed_individually():
     made = AssembledContextBuilder().add_literal_context("a" * 9).add_literal_context("b" * 9)
     _, left_out = made.build().fitted(ContextFormatOptions(max_tokens=1))
-    assert [it["kind"] for it in left_out] == ["literal", "literal"]
+    assert [event["kind"] for event in left_out] == ["literal", "literal"]
 
 
-def test_what_is_recorded_gives_an_equal_context():
+def test_recorded_context_is_restored_equal():
     made = (
         AssembledContextBuilder()
         .add_state_context("sizes", (1, 2))
@@ -221,15 +221,15 @@ def test_what_is_recorded_gives_an_equal_context():
         .add_literal_context("Text.")
         .build(ContextFormatOptions(separator="; "))
     )
-    record = plain_json(recorded(made, [{"kind": "literal"}]))
+    record = plain_json(context_record(made, [{"kind": "literal"}]))
     assert from_record(record) == made
     assert record["text"] == from_record(record).to_prompt_string()
     assert record["left_out"] == [{"kind": "literal"}]
-    assert [it["kind"] for it in record["segments"]] == [
+    assert [segment["kind"] for segment in record["segments"]] == [
         "state", "variable", "retrieval", "board", "literal",
     ]  # fmt: skip
     assert from_record(None) == AssembledContext.empty()
-    assert from_record(plain_json(recorded(whole()))) == whole()
+    assert from_record(plain_json(context_record(whole()))) == whole()
 
 
 def test_a_part_of_the_state_is_read_through_objects_and_mappings():
@@ -265,7 +265,7 @@ def test_trimming_passages_takes_linear_time():
 @pytest.mark.parametrize("tokens", [1, 3, 5, 8, 13, 40])
 @pytest.mark.parametrize("template", [None, "<{context}>", "{context} and {context}", "fixed"])
 @pytest.mark.parametrize("headers", [True, False])
-def test_what_is_kept_fits_and_more_would_not(tokens, template, headers):
+def test_history_keeps_as_much_as_fits(tokens, template, headers):
     segments = (
         StateContextSegment("a", "abcdef"),
         StateContextSegment("none", None),

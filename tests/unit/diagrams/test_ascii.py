@@ -131,7 +131,7 @@ def test_few_participants_get_lanes():
     ]
 
 
-def test_alternatives_inside_others_stand_further_in():
+def test_nested_alternatives_are_indented():
     spec = workflow("ABC", rule("A", "B", "x"), rule("B", "C", "y"), rule("A", "C", "z"))
     lines = picture(spec, "sequence")
     assert any(line.startswith("==[else if z]") for line in lines)

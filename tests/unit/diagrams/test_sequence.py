@@ -61,7 +61,7 @@ def test_the_user_and_all_agents_take_part_in_order():
     )
 
 
-def test_a_line_of_agents_is_told_without_blocks():
+def test_a_line_of_agents_is_drawn_without_blocks():
     told = sequence(workflow("ABC", orchestration_pattern="Pipeline", initiated_by="system"))
     assert told.steps == (
         Note("agent:A", "a chat is opened; the agent speaks first"),
@@ -82,7 +82,7 @@ def test_the_user_opens_and_is_greeted():
     )
 
 
-def test_conditions_become_alternatives_and_what_follows_stands_inside():
+def test_conditions_become_alternatives_that_contain_what_follows():
     told = sequence(
         workflow(
             "ABC",
@@ -106,7 +106,7 @@ def test_conditions_become_alternatives_and_what_follows_stands_inside():
     )
 
 
-def test_what_passes_before_a_reply_is_optional_and_dashed():
+def test_optional_handoffs_are_dashed():
     told = sequence(workflow("AB", rule("A", "B", "x", condition_scope="pre"), rule("A", "user")))
     assert told.steps[1:] == (
         Block(
@@ -152,7 +152,7 @@ def test_an_agent_entered_in_two_places_gets_a_part_of_its_own():
     )
 
 
-def test_agents_that_nothing_leads_to_are_told_last():
+def test_unreachable_agents_are_drawn_last():
     told = sequence(workflow("ABC", rule("A", "user"), rule("B", "C"), rule("C", "B")))
     assert told.steps[3:] == (
         Note("agent:B", "nothing leads to B"),
@@ -169,7 +169,7 @@ def test_alternatives_nest_only_so_deep():
     assert set(mentioned(told.steps)) == {"user", *(f"agent:{name}" for name in names)}
 
 
-def test_a_single_condition_of_an_undeclared_agent_is_said_with_the_message():
+def test_a_single_condition_of_an_undeclared_agent_is_part_of_the_message():
     told = sequence(workflow("A", rule("A", "Ghost"), rule("Ghost", "A", "x")))
     assert told.steps[-1] == message("Ghost", "A", "x")
 

@@ -44,7 +44,7 @@ def flow_of(workflow: Workflow[Draft]) -> Flow:
 def nodes(workflow: Workflow[Draft]) -> list[dict]:
     """Return what follows the first step, as a file would say it."""
     data = flow_of(workflow).model_dump(mode="json", exclude_defaults=True)
-    return [with_kinds(it) for it in data["steps"][1:]]
+    return [with_kinds(step) for step in data["steps"][1:]]
 
 
 def with_kinds(data):
@@ -54,7 +54,7 @@ def with_kinds(data):
         added = next((kind[key] for key in kind if isinstance(data.get(key), str)), None)
         inner = {key: with_kinds(value) for key, value in data.items()}
         return {"kind": added, **inner} if added else inner
-    return [with_kinds(it) for it in data] if isinstance(data, list) else data
+    return [with_kinds(entry) for entry in data] if isinstance(data, list) else data
 
 
 def options_of(configure) -> dict:
@@ -78,12 +78,12 @@ def test_create_names_the_workflow_and_its_state():
     assert spec.flow
     assert spec.flow.state == "support.flows:Draft"
     assert list(spec.variables) == list(Draft.model_fields)
-    assert [it.name for it in spec.models] == ["Document"]
+    assert [model.name for model in spec.models] == ["Document"]
 
 
 def test_start_with_then_and_finally_do_steps_in_order():
     flow = flow_of(begun().then(check).finally_(write, name="last"))
-    assert [it.name for it in flow.steps] == ["write", "check"]
+    assert [step.name for step in flow.steps] == ["write", "check"]
     assert flow.finally_
     assert flow.finally_.name == "last"
 
@@ -97,11 +97,11 @@ def test_one_step_may_occur_several_times_under_different_names():
         .join(write, lambda o: o.with_timeout(3), name="joined")
         .finally_(write, lambda o: o.with_timeout(3), name="last")
     )
-    assert [it.name for it in flow.steps] == ["first", "second", "fork_1"]
+    assert [step.name for step in flow.steps] == ["first", "second", "fork_1"]
 
 
 def test_functions_classes_and_objects_are_steps():
-    works = [it["work"] for it in nodes(begun().then(Publish).then(Count(3)).then(check))]
+    works = [node["work"] for node in nodes(begun().then(Publish).then(Count(3)).then(check))]
     assert works == [
         {"kind": "function", "function": "support.flows:Publish"},
         {"kind": "function", "function": "support.flows:Count", "options": {"by": 3}},
@@ -119,22 +119,22 @@ def test_an_agent_step_declares_its_agent():
     (declared,) = spec.agents
     assert (declared.agent_name, declared.description) == ("Critic", "Judges drafts.")
     assert declared.model == "sample"
-    assert [(it.agent, it.file, it.function) for it in spec.tools] == [
+    assert [(tool.agent, tool.file, tool.function) for tool in spec.tools] == [
         ("Critic", "python:support.flows", "look_up")
     ]
-    assert [(it.agent, it.model) for it in spec.registry] == [("Critic", "Verdict")]
-    assert [it.name for it in spec.models] == ["Document", "Verdict"]
+    assert [(entry.agent, entry.model) for entry in spec.registry] == [("Critic", "Verdict")]
+    assert [model.name for model in spec.models] == ["Document", "Verdict"]
     assert spec.flow
-    works = [it.work.model_dump(exclude_defaults=True) for it in spec.flow.steps[1:]]
+    works = [step.work.model_dump(exclude_defaults=True) for step in spec.flow.steps[1:]]
     assert works == [{"agent": "Critic", "step": "support.flows:Critic"}] * 2
 
 
-def test_agents_of_the_same_name_and_different_models_are_told_apart():
+def test_agents_of_the_same_name_and_different_models_differ():
     critic = Critic()
     critic.model = "other"
     with pytest.raises(CheckFailed) as raised:
         begun().then(Critic).then(critic, name="again").build()
-    assert {it.code for it in raised.value.findings} == {"NAME002"}
+    assert {finding.code for finding in raised.value.findings} == {"NAME002"}
 
 
 def test_a_declared_agent_does_a_step():
@@ -150,10 +150,10 @@ def test_a_declared_agent_does_a_step():
     workflow = workflow.then(asked).then(asked, name="again")
     spec = workflow.build()
     (editor,) = spec.agents
-    assert [it.content for it in editor.prompt_sections] == ["You shorten."]
+    assert [section.content for section in editor.prompt_sections] == ["You shorten."]
     assert (editor.description, editor.model) == ("Shortens.", "sample")
-    assert [it.function for it in spec.tools] == ["undo"]
-    assert [it.model for it in spec.registry] == ["Verdict"]
+    assert [tool.function for tool in spec.tools] == ["undo"]
+    assert [item.model for item in spec.registry] == ["Verdict"]
     work = {
         "kind": "agent",
         "agent": "Editor",
@@ -165,7 +165,7 @@ def test_a_declared_agent_does_a_step():
 
 def test_an_agent_may_be_declared_by_its_name_alone():
     spec = begun().agent("Editor").then(agent("Editor", output="topic")).build()
-    assert [it.agent_name for it in spec.agents] == ["Editor"]
+    assert [agent.agent_name for agent in spec.agents] == ["Editor"]
     assert (spec.tools, spec.registry) == ((), ())
 
 
@@ -178,7 +178,7 @@ def test_an_agent_is_shown_what_its_prompt_inserts():
 # -- order
 
 
-def test_branch_goes_one_of_several_paths():
+def test_branch_takes_one_of_several_paths():
     workflow = begun().branch(
         lambda s: s.kind,
         {"bill": lambda p: p.then(check).complete(), "offer": lambda p: p},
@@ -204,11 +204,11 @@ def test_branch_by_a_condition_and_by_an_enum():
         .branch(lambda s: s.total > 3, {True: lambda p: p, False: lambda p: p})
         .branch("mood", {Mood.GOOD: lambda p: p, Mood.BAD: lambda p: p})
     )
-    assert [(it["name"], it["on"]) for it in found] == [
+    assert [(entry["name"], entry["on"]) for entry in found] == [
         ("branch_1", "total > 3"),
         ("branch_2", "mood"),
     ]
-    assert [[case["value"] for case in it["cases"]] for it in found] == [
+    assert [[case["value"] for case in entry["cases"]] for entry in found] == [
         [True, False],
         ["good", "bad"],
     ]
@@ -276,7 +276,7 @@ def test_on_failure_of_the_workflow_and_compensate_on_cancel():
         .compensate_on_cancel()
     )
     assert flow.on_failure
-    assert [it.name for it in flow.on_failure.steps] == ["tell"]
+    assert [step.name for step in flow.on_failure.steps] == ["tell"]
     assert flow.compensate_on_cancel
 
 
@@ -438,15 +438,16 @@ def test_an_approval_may_be_plain():
 
 
 def test_build_raises_all_errors_at_once_and_keeps_warnings():
-    workflow = begun().then(check, lambda o: o.with_retry(0).with_timeout(0).require_confidence(2))
-    with pytest.raises(CheckFailed, match="the workflow Review has 3 errors") as raised:
+    workflow = begun().branch("kid", {"bill": lambda p: p})
+    workflow.then(check, lambda o: o.require_confidence(0.5).validate_state("scre > 3"))
+    with pytest.raises(CheckFailed, match="the workflow Review has 2 errors") as raised:
         workflow.build()
-    assert [it.code for it in raised.value.findings] == ["FLOW012", "FLOW014", "FLOW015"]
-    assert [it.code for it in workflow.findings] == ["FLOW013"]
-    assert all("FLOW0" in note for note in raised.value.__notes__)
+    assert [finding.code for finding in raised.value.findings] == ["COND002", "COND002"]
+    assert [finding.code for finding in workflow.findings] == ["FLOW013"]
+    assert all("COND002" in note for note in raised.value.__notes__)
 
 
-def test_a_wrong_field_is_told_with_what_was_meant():
+def test_an_unknown_field_is_reported_with_a_suggestion():
     with pytest.raises(CheckFailed) as raised:
         begun().branch("kid", {"bill": lambda p: p}).repeat_until(
             lambda s: s.document.scre > 3, "improve", lambda p: p.then(check)

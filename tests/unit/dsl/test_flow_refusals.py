@@ -6,7 +6,8 @@ import pytest
 from pydantic import BaseModel
 
 from support.flows import Draft, check, undo, write
-from weft.errors import CheckFailed
+from weft.dsl.board import BoardBuilder
+from weft.errors import CheckFailed, UsageError
 from weft.flow import AgentStep, Workflow
 from weft.spec.variables import Variable
 
@@ -113,8 +114,8 @@ TOPIC = Variable.model_validate({"type": "str", "source": {"type": "static", "va
         ("FLOW011", "is not a step", lambda: begun().then(Plain)),
         ("FLOW011", "is not a step", lambda: begun().then(Plain(), name="plain")),
         ("FLOW011", "3 is not a step", lambda: begun().then(check, lambda o: o.compensate(3))),
-        ("FLOW011", "cannot be made without arguments", lambda: begun().then(Needy)),
-        ("FLOW011", "cannot be made without arguments", lambda: begun().then(NeedyCritic)),
+        ("FLOW011", "cannot be created without arguments", lambda: begun().then(Needy)),
+        ("FLOW011", "cannot be created without arguments", lambda: begun().then(NeedyCritic)),
         ("FLOW011", "takes neither", lambda: begun().then(lambda: None, name="nothing")),
         ("FLOW011", "takes neither", lambda: begun().then(lambda a, b, c: None, name="three")),
         (
@@ -139,7 +140,9 @@ TOPIC = Variable.model_validate({"type": "str", "source": {"type": "static", "va
             "what makes a context",
             lambda: begun().then(check, lambda o: o.with_context(3)),
         ),
-        ("FLOW034", "attempts cannot be", lambda: begun().then(check, lambda o: o.with_retry("x"))),
+        ("FLOW034", "retry: attempts: ", lambda: begun().then(check, lambda o: o.with_retry("x"))),
+        ("FLOW034", "of 1 or more", lambda: begun().then(check, lambda o: o.with_retry(0))),
+        ("FLOW034", "greater than 0", lambda: begun().then(check, lambda o: o.with_timeout(0))),
         (
             "FLOW034",
             "is not a collection",
@@ -158,13 +161,26 @@ TOPIC = Variable.model_validate({"type": "str", "source": {"type": "static", "va
         ("FLOW034", "the output of Talker", lambda: begun().then(Talker)),
     ],
 )
-def test_it_is_told_at_once(code, told, build):
+def test_mistakes_are_reported_immediately(code, told, build):
     with pytest.raises(CheckFailed) as raised:
         build()
     (finding,) = raised.value.findings
     assert finding.code == code
     assert told in finding.message
     assert f"{code} " in raised.value.__notes__[0]
+
+
+@pytest.mark.parametrize("tools", ["search", ["search"], [3], None, check, [lambda text: text]])
+def test_tools_that_are_not_functions_are_refused(tools):
+    with pytest.raises(UsageError, match="of W") as raised:
+        begun().agent("W", prompt="x", tools=tools)
+    assert raised.value.hint == "give a list of functions that have names: tools=[search]"
+
+
+@pytest.mark.parametrize("tool", ["search", [check], 3, None, lambda text: text])
+def test_tool_of_a_board_that_is_not_a_function_is_refused(tool):
+    with pytest.raises(UsageError, match="of W is not a function with a name"):
+        BoardBuilder("Desk").agent("W").with_tools(tool)
 
 
 def test_a_function_of_c_may_be_a_step():
@@ -179,7 +195,7 @@ def test_an_agent_may_be_declared_twice_in_the_same_way():
     for _ in range(2):
         flow.agent("W", prompt="x", tools=(check,), output_type=Draft)
         flow.then(critic(str), name=f"step_{_}")
-    assert [it.agent_name for it in flow.build().agents] == ["W", "Critic"]
+    assert [agent.agent_name for agent in flow.build().agents] == ["W", "Critic"]
 
 
 @pytest.mark.parametrize(
@@ -187,13 +203,13 @@ def test_an_agent_may_be_declared_twice_in_the_same_way():
     [
         lambda step: begun().branch("words", {1: step}),
         lambda step: begun().branch("words", {}, otherwise=step),
-        lambda step: begun().then(check, lambda it: it.on_failure(step)),
+        lambda step: begun().then(check, lambda item: item.on_failure(step)),
         lambda step: begun().repeat_until("words", "Loop", step),
         lambda step: begun().fork(step, step),
     ],
 )
 @pytest.mark.parametrize("step", [lambda state: {"words": 1}, lambda state: None])
-def test_a_step_where_a_path_stands_is_refused(use, step):
-    with pytest.raises(CheckFailed, match="stands where a path does, and adds no step") as caught:
+def test_a_step_in_place_of_a_path_is_refused(use, step):
+    with pytest.raises(CheckFailed, match="is used as a path, but adds no step") as caught:
         use(step)
     assert caught.value.findings[0].code == "FLOW034"

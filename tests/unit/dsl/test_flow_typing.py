@@ -19,10 +19,10 @@ def lines_with_errors(file: Path) -> list[int]:
         check=False,
     )
     said = json.loads(found.stdout)["generalDiagnostics"]
-    return sorted({it["range"]["start"]["line"] + 1 for it in said})
+    return sorted({entry["range"]["start"]["line"] + 1 for entry in said})
 
 
-def test_what_is_right_type_checks():
+def test_correct_code_type_checks():
     assert lines_with_errors(FILES / "flow_right.py") == []
 
 

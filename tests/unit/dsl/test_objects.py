@@ -63,13 +63,13 @@ def says(value):
 
 
 def with_default(value):
-    def said(state, it=value, *, other=value): ...
+    def said(state, value=value, *, other=value): ...
 
     return said
 
 
-def name(it, label="step", objects=None) -> str:
-    return (objects or LocalObjects()).refer(it, label).name
+def name(value, label="step", objects=None) -> str:
+    return (objects or LocalObjects()).refer(value, label).name
 
 
 #: Closures of one factory, each with something of another kind.
@@ -95,19 +95,19 @@ VALUES = [
 
 
 @pytest.mark.parametrize("make", [says, with_default])
-def test_what_a_function_holds_is_part_of_its_name(make):
-    names = [name(make(it)) for it in VALUES]
+def test_closure_values_are_part_of_the_name(make):
+    names = [name(make(value)) for value in VALUES]
     assert len(set(names)) == len(VALUES)
-    assert [name(make(it)) for it in VALUES] == names
+    assert [name(make(value)) for value in VALUES] == names
 
 
-def test_what_cannot_be_written_down_is_told_apart_by_what_it_is_for():
+def test_objects_without_text_are_distinguished_by_their_label():
     for one, other in ((Hidden(1), Hidden(2)), (says(Hidden(1)), says(Hidden(2)))):
         assert name(one, "a") == name(other, "a")  # Another program may have made it.
         assert name(one, "a") != name(other, "b")
 
 
-def test_the_order_in_which_objects_are_met_does_not_matter():
+def test_names_do_not_depend_on_the_order_of_objects():
     objects = LocalObjects()
     for value in ([], Hidden(1), 0):
         alone = name(says(value), "ship")
@@ -115,7 +115,7 @@ def test_the_order_in_which_objects_are_met_does_not_matter():
         assert name(says(value), "ship", objects) == alone
 
 
-def test_functions_that_are_bound_to_do_the_same_are_one():
+def test_functions_with_the_same_behaviour_share_a_name():
     objects = LocalObjects()
     plain = [lambda state: {"a": 1} for _ in range(2)]
     assert name(plain[0], "a", objects) == name(plain[1], "b", objects)
@@ -159,7 +159,7 @@ SEEDED = """
 from weft.dsl.objects import LocalObjects
 objects = LocalObjects()
 def of(held):
-    return lambda state: state in {"a", "b", "c", "d"} or [it in {"e", "f", "g"} for it in held]
+    return lambda state: state in {"a", "b", "c", "d"} or [key in {"e", "f", "g"} for key in held]
 print(objects.refer(of(frozenset("hijkl"))).name, objects.refer(of({"m", "n", "o"})).name)
 """
 
@@ -189,7 +189,7 @@ def test_two_objects_of_one_class_stay_two():
 
 
 @pytest.mark.parametrize(
-    "it",
+    "value",
     [
         Pay("anything"),
         Pay({"deep": ["sk-0123456789abcdefghij"]}),
@@ -199,43 +199,43 @@ def test_two_objects_of_one_class_stay_two():
         Account(login=SecretStr("x")),
     ],
 )
-def test_what_is_made_with_a_secret_is_only_here(it):
+def test_object_with_a_secret_stays_in_its_process(value):
     objects = LocalObjects()
-    found = objects.refer(it)
+    found = objects.refer(value)
     assert found.name.startswith("local:")
     assert found.options == {}
 
 
-def test_what_holds_no_secret_can_be_made_anywhere():
+def test_object_without_secrets_can_be_created_anywhere():
     assert options_of(Pay(None, rate=3)) == {"api_key": None, "rate": 3}
     assert options_of(Pay("", rate=3)) == {"api_key": "", "rate": 3}
     assert options_of(Account(login="ada")) == {"login": "ada"}
     assert not holds_secret("max_tokens", 3)
 
 
-def test_what_json_cannot_say_is_only_here():
+def test_objects_that_json_cannot_express_stay_in_this_process():
     assert options_of(Loose(held=object())) is None
     assert options_of(Pay(None, rate=object())) is None
     assert options_of(Loose.model_construct(held=3)) == {"held": 3}
     assert options_of(Pay(None, rate=(1, 2))) is None  # A list would come back.
 
 
-def test_the_agents_of_a_board_tell_their_objects_apart():
+def test_objects_of_different_agents_have_different_names():
     def built(*agents):
         board = Board(name="Shop")
-        for it in agents:
-            engine = FunctionEngine(says(Hidden(it)))
-            board.agent(it).consumes(Account).with_engines(engine)
+        for agent in agents:
+            engine = FunctionEngine(says(Hidden(agent)))
+            board.agent(agent).consumes(Account).with_engines(engine)
         found = board.build().board
         assert found
-        return {it.agent: it.engines[0].function for it in found.agents}  # type: ignore[union-attr]
+        return {agent.agent: agent.engines[0].function for agent in found.agents}  # type: ignore[union-attr]
 
     before, after = built("packer", "clerk"), built("new", "clerk", "packer")
     assert before.items() <= after.items()
     assert len(set(after.values())) == 3
 
 
-def test_a_secret_is_no_part_of_a_name():
+def test_a_name_does_not_depend_on_a_secret():
     def keyed(api_key):
         return lambda state: api_key
 
@@ -243,8 +243,8 @@ def test_a_secret_is_no_part_of_a_name():
     assert name(keyed("one"), "a") != name(keyed("one"), "b")
 
 
-def test_what_an_object_is_made_with_is_not_told():
+def test_constructor_arguments_are_not_shown():
     maker = ObjectMaker({"m:Pay": Pay}, {})
-    with pytest.raises(LinkError, match="m:Pay cannot be made with colour: ") as raised:
+    with pytest.raises(LinkError, match="m:Pay cannot be created with colour: ") as raised:
         maker.instance("m:Pay", {"colour": "ultramarine"})
     assert "ultramarine" not in str(raised.value)

@@ -71,7 +71,7 @@ def refused(call, given):
         (lambda s: "x" in s.notes, "and, or, not"),
     ],
 )
-def test_what_python_would_decide_is_refused_with_the_right_spelling(test, told):
+def test_python_spelling_is_refused_with_the_right_one(test, told):
     found = refused(condition_of, test)
     assert found.code == "FLOW033"
     assert told in found.message
@@ -120,9 +120,9 @@ def test_a_condition_that_asks_nothing_is_refused(test):
     assert refused(condition_of, test).code == "FLOW033"
 
 
-def test_a_comparison_is_no_field():
+def test_a_comparison_is_not_a_field():
     assert "a condition" in refused(path_of, lambda s: s.total > 3).message
 
 
-def test_what_is_no_function_is_refused():
+def test_a_value_that_is_not_a_function_is_refused():
     assert refused(path_of, 3).code == "FLOW034"

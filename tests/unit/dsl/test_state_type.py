@@ -130,7 +130,7 @@ class Defaults(BaseModel):
 
 def test_defaults_are_what_a_run_begins_with():
     variables = StateTypes([Defaults]).variables(Defaults)
-    assert {name: it.source.default for name, it in variables.items()} == {
+    assert {name: variable.source.default for name, variable in variables.items()} == {
         "plain": 3,
         "made": ["a"],
         "colour": "blue",
@@ -139,7 +139,7 @@ def test_defaults_are_what_a_run_begins_with():
         "needed": None,
         "follows": None,
     }
-    assert {it.source.type for it in variables.values()} == {"derived"}
+    assert {variable.source.type for variable in variables.values()} == {"derived"}
     assert variables["needed"].description == "Given at the start."
 
 
@@ -150,7 +150,7 @@ def test_reducers_are_merges():
         other: list[str] = []
 
     variables = StateTypes([State]).variables(State)
-    assert [it.merge for it in variables.values()] == ["append", "merge", None]
+    assert [variable.merge for variable in variables.values()] == ["append", "merge", None]
 
 
 def test_classes_inside_are_models_each_once():
@@ -162,7 +162,7 @@ def test_classes_inside_are_models_each_once():
     types.variables(State)
     assert types.name(Inner) == "Inner"
     models = list(types.models())
-    assert [it.name for it in models] == ["Inner", "Typed"]
+    assert [model.name for model in models] == ["Inner", "Typed"]
     assert models[0].description == "An inner thing."
     assert models[0].fields["name"].description == "What it is called."
     assert print_type(models[0].fields["of"].type) == "optional[Inner]"
@@ -185,7 +185,7 @@ def test_names_of_models_are_written_as_types_need_them():
 
     types = StateTypes([State])
     types.variables(State)
-    names = [it.name for it in types.models()]
+    names = [model.name for model in types.models()]
     assert len(set(names)) == 3
     assert names[2] == "MyThing"
     assert all(name.isidentifier() and name[0].isupper() for name in names)
@@ -197,7 +197,7 @@ def test_a_state_that_holds_itself_is_a_model():
 
     types = StateTypes([Node])
     assert print_type(types.variables(Node)["next"].type) == "optional[Node]"
-    assert [it.name for it in types.models()] == ["Node"]
+    assert [model.name for model in types.models()] == ["Node"]
 
 
 class Callback(BaseModel):
@@ -224,13 +224,13 @@ class Odd(BaseModel):
         (Odd, "the default of thing cannot be written as JSON"),
     ],
 )
-def test_what_no_run_could_keep_is_refused(state, told):
+def test_unstorable_values_are_refused(state, told):
     with pytest.raises(CheckFailed, match=told) as raised:
         StateTypes([state]).variables(state)
     assert raised.value.findings[0].code == "FLOW034"
 
 
-@pytest.mark.parametrize("it", [dict, 3, "Draft", Inner(name="x")])
-def test_a_state_is_a_class_of_pydantic(it):
+@pytest.mark.parametrize("value", [dict, 3, "Draft", Inner(name="x")])
+def test_a_state_is_a_class_of_pydantic(value):
     with pytest.raises(CheckFailed, match=r"the state is"):
-        require_class(it, "the state")
+        require_class(value, "the state")

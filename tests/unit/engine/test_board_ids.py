@@ -7,7 +7,7 @@ from weft.engine.board.state import Artifact
 
 
 def artifacts(*ids, correlation="c"):
-    return [Artifact(it, "Note", {}, "user:ada", (), "", correlation, 0) for it in ids]
+    return [Artifact(id_, "Note", {}, "user:ada", (), "", correlation, 0) for id_ in ids]
 
 
 def test_names_are_short_and_always_the_same():

@@ -65,7 +65,7 @@ SPEC = {
         "artifacts": [{"name": "Idea", "schema": {"type": "object"}}],
         "components": [{**WORK, "priority": 2}],
         "max_concurrency": 3,
-        "breaker": 7,
+        "max_wakes_per_input": 7,
         "idle_seconds": 9.5,
         "agents": [
             {

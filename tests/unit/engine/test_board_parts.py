@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from support.board_world import RUN, World, engine_result, linked, never
+from support.cases import read_cases
 from weft.engine.board import correlation as board_module
 from weft.engine.board import joins
-from weft.engine.board.publishing import VISIBILITY, Draft
 from weft.engine.board.rules import holds, next_cron, next_time, parse_cron
 from weft.engine.board.state import (
     Artifact,
@@ -15,13 +15,13 @@ from weft.engine.board.state import (
     Delayed,
     Delivery,
     JoinWindow,
+    OpenWindows,
     PendingBatch,
 )
 from weft.engine.board.visibility import (
     HIDDEN,
     Audience,
     Identity,
-    audience,
     denial,
     may_see,
     stored_audience,
@@ -34,19 +34,21 @@ from weft.engine.events import (
     DeliveryMissed,
     Event,
     RunEnded,
-    StopAsked,
+    StopRequested,
     TimerFired,
     ToolCalled,
     ToolFailed,
     ToolReturned,
 )
-from weft.engine.log import Fifo
+from weft.engine.persistent import Fifo, SharedDict
 from weft.engine.reduce import fold, pending
 from weft.errors import ExpressionError
 from weft.runtime.runs.decision import NewEvent
 from weft.spec.board import Schedule
 from weft.spec.condition_parser import parse_condition
 from weft.spec.workflow import WorkflowSpec
+
+CASES = read_cases(__file__)
 
 
 class Around:
@@ -83,7 +85,7 @@ def world_of(agent, variables=None, **run):
     return World(linked(WorkflowSpec.model_validate(spec), OBJECTS), **run)
 
 
-NOTE = Draft("Note", {"text": "tea"}, "user:ada")
+NOTE = {"type": "Note", "payload": {"text": "tea"}}
 AROUND = {"components": [{"component": "local:Around", "hooks": ["error", "post_publish"]}]}
 
 
@@ -117,23 +119,9 @@ def test_a_long_queue_lets_go_of_what_was_taken():
 ANN = Identity("Ann", frozenset({"red", "blue"}), "app")
 
 
-@pytest.mark.parametrize(
-    ("policy", "now", "told"),
-    [
-        ({"kind": "public"}, 0, None),
-        ({"kind": "private", "agents": ["Ann"]}, 0, None),
-        ({"kind": "private", "agents": ["Ben", "Cas"]}, 0, "it is private to Ben, Cas"),
-        ({"kind": "labelled", "labels": ["red", "blue"]}, 0, None),
-        ({"kind": "labelled", "labels": ["red", "grey"]}, 0, "Ann lacks the label grey"),
-        ({"kind": "tenant"}, 0, None),
-        ({"kind": "tenant", "tenant": "shop"}, 0, "it is for the tenant shop"),
-        ({"kind": "after", "seconds": 2}, 1000, "it is visible only in 1 seconds"),
-        ({"kind": "after", "seconds": 2}, 2000, None),
-    ],
-)
+@pytest.mark.parametrize(("policy", "now", "told"), CASES["test_a_policy_lets_see_or_says_why_not"])
 def test_a_policy_lets_see_or_says_why_not(policy, now, told):
-    declared = audience(VISIBILITY.validate_python(policy), created_at=0, tenant="app")
-    assert stored_audience(policy, created_at=0, tenant="app") == declared
+    declared = stored_audience(policy, created_at=0, tenant="app")
     assert denial(declared, ANN, now) == told
     assert may_see(declared, ANN, now) is (told is None)
 
@@ -149,14 +137,14 @@ def test_a_policy_lets_see_or_says_why_not(policy, now, told):
         {"kind": "labelled", "labels": "red"},
         {"kind": "tenant", "tenant": 5},
         {"kind": "after"},
-        {"kind": "after", "seconds": "1"},
+        {"kind": "after", "seconds": "soon"},
         {"kind": "after", "seconds": 1, "then": "public"},
         {"kind": "after", "seconds": -1},
         {"kind": "after", "seconds": float("inf")},
         {"kind": "after", "seconds": 0, "then": {"kind": "secret"}},
     ],
 )
-def test_what_cannot_be_read_is_seen_by_nobody(policy):
+def test_malformed_policy_hides_the_artifact(policy):
     seen = stored_audience(policy, created_at=0, tenant="app")
     assert seen == HIDDEN
     assert denial(seen, ANN, 10**15) == "its visibility cannot be read, so it is hidden"
@@ -174,17 +162,7 @@ def at(text):
 
 
 @pytest.mark.parametrize(
-    ("cron", "after", "due"),
-    [
-        ("* * * * *", "2026-01-01T00:00:30", "2026-01-01T00:01"),
-        ("*/20 6-8 * * *", "2026-01-01T08:41", "2026-01-02T06:00"),
-        ("10/25 * * * *", "2026-01-01T00:11", "2026-01-01T00:35"),
-        ("0 0 29 2 *", "2026-01-01T00:00", "2028-02-29T00:00"),
-        ("0 12 1 * 7", "2026-01-02T00:00", "2026-01-04T12:00"),
-        ("0 12 * * 0", "2026-01-02T00:00", "2026-01-04T12:00"),
-        ("5,35 1 * * *", "2026-01-01T01:36", "2026-01-02T01:05"),
-        ("0 0 31 2 *", "2026-01-01T00:00", None),
-    ],
+    ("cron", "after", "due"), CASES["test_a_cron_expression_names_the_next_minute"]
 )
 def test_a_cron_expression_names_the_next_minute(cron, after, due):
     found = next_cron(cron, datetime.fromisoformat(after).replace(tzinfo=UTC))
@@ -203,7 +181,7 @@ def test_a_cron_expression_names_the_next_minute(cron, after, due):
         ("* * 0 * *", "'0' is out of range"),
     ],
 )
-def test_what_is_no_cron_expression_is_refused(cron, told):
+def test_invalid_cron_expression_is_refused(cron, told):
     with pytest.raises(ExpressionError, match=told):
         parse_cron(cron)
 
@@ -261,12 +239,14 @@ def test_an_id_that_was_given_in_two_correlations_is_worked_on_twice(monkeypatch
             f"{correlation}.3.Ann.0", "same", "Note", {"text": "tea"}, "user:ada", "Ann.0", "",
             correlation, world.now,
         )  # fmt: skip
-        world.write(NewEvent("letter", letter))
+        world.write(NewEvent("mail", letter))
     assert len(world.effects) == 2
     made = engine_result([{"type": "Note", "payload": {"text": "made"}}])
     for name in list(world.effects):
         world.finish(name, ToolReturned(name, made))
-    published = [it.data.id for it in world.events if isinstance(it.data, ArtifactPublished)]
+    published = [
+        event.data.id for event in world.events if isinstance(event.data, ArtifactPublished)
+    ]
     assert len(set(published)) == 2
 
 
@@ -274,13 +254,54 @@ def artifact(id_):
     return Artifact(id_, "Note", {}, "user:ada", (), "", RUN, 0)
 
 
-def test_everything_that_waits_when_a_run_is_over_is_told():
+PAIR = {"types": ["Note", "Note"], "join": {"by": "k", "within_count": 2}}
+
+
+def publish_note(world, key):
+    return world.publish({"type": "Note", "payload": {"k": key}})
+
+
+def missed(world):
+    return [
+        event.data.artifacts for event in world.events if isinstance(event.data, DeliveryMissed)
+    ]
+
+
+def test_a_window_in_which_too_many_others_came_is_closed():
+    world = world_of({"consumes": [PAIR]})
+    first = publish_note(world, "a")
+    for key in "bbc":  # That of b is complete.
+        publish_note(world, key)
+    assert missed(world) == []
+    publish_note(world, "d")
+    assert missed(world) == [(first,)]
+    publish_note(world, "e")
+    assert missed(world) == [(first,)], "what was complete is not closed again"
+    (open_windows,) = world.state.board.joins.values()
+    assert list(open_windows.windows) == ['"c"', '"d"', '"e"']
+
+
+def test_a_window_of_a_count_and_a_time_goes_with_its_timer():
+    join = {"by": "k", "within_count": 2, "within_seconds": 5}
+    world = world_of({"consumes": [{"types": ["Note", "Note"], "join": join}]})
+    first = publish_note(world, "a")
+    for key in "bcde":
+        publish_note(world, key)
+    assert missed(world) == [(first,)]
+    assert [timer.partition(":")[0] for timer in world.state.timers] == ["idle", *["window"] * 4]
+    world.pass_time(5000)
+    assert len(missed(world)) == 5
+    assert world.state.board.joins == {}
+
+
+def test_end_of_a_run_lists_unfinished_deliveries():
+    waiting = JoinWindow({"Note": Fifo([artifact("e")])})
     board = BoardState(
         RUN,
-        joins={("Ann.2", "k"): JoinWindow({"Note": Fifo([artifact("e")])})},
+        joins={"Ann.2": OpenWindows(SharedDict({"k": waiting}), SharedDict(), Fifo())},
         batches={"Ann.3": PendingBatch(Fifo([(artifact("f"),)]))},
-        deferred={"defer:1": ("Ann.0", Delivery((artifact("a"), artifact("b")), 1))},
-        delayed={"visible:2": Delayed(artifact("c"), {"Ann.0": "", "Ann.1": ""})},
+        deferred=SharedDict({"defer:1": ("Ann.0", Delivery((artifact("a"), artifact("b")), 1))}),
+        delayed=SharedDict({"visible:2": Delayed(artifact("c"), {"Ann.0": "", "Ann.1": ""})}),
         queues={"Ann.1": Fifo([Delivery((artifact("d"),), 3)])},
     )
     assert list(joins.unfinished_deliveries(board)) == [
@@ -306,7 +327,7 @@ def test_a_payload_without_fields_fulfils_no_condition():
     assert isinstance(holds(condition, {"n": "x"}), str)
 
 
-def test_a_turn_that_fails_goes_on_to_the_next_though_its_error_hook_fails_too():
+def test_failing_error_hook_does_not_stop_the_board():
     world = world_of({**AROUND, "max_concurrency": 1})
     world.publish(NOTE)
     world.publish(NOTE)
@@ -315,10 +336,12 @@ def test_a_turn_that_fails_goes_on_to_the_next_though_its_error_hook_fails_too()
     error = only_call(world, "error")  # Its component is told.
     world.finish(error, ToolFailed(error, "this as well"))
     assert only_call(world, "engine") != first
-    assert [it.data.why for it in world.events if isinstance(it.data, DeliveryMissed)] == ["failed"]
+    assert [event.data.why for event in world.events if isinstance(event.data, DeliveryMissed)] == [
+        "failed"
+    ]
 
 
-def test_what_was_published_stays_though_the_hook_after_it_fails():
+def test_published_artifacts_stay_when_a_later_hook_fails():
     world = world_of(AROUND)
     world.publish(NOTE)
     made = engine_result([{"type": "Note", "payload": {"text": "made"}}])
@@ -326,9 +349,9 @@ def test_what_was_published_stays_though_the_hook_after_it_fails():
     world.finish(engine, ToolReturned(engine, made))
     after = only_call(world, "post_publish")
     world.finish(after, ToolFailed(after, "it broke"))
-    published = [it for it in world.events if isinstance(it.data, ArtifactPublished)]
+    published = [event for event in world.events if isinstance(event.data, ArtifactPublished)]
     assert len(published) == 2
-    assert not [it for it in world.events if isinstance(it.data, DeliveryMissed)]
+    assert not [event for event in world.events if isinstance(event.data, DeliveryMissed)]
     assert not world.state.active
 
 
@@ -340,12 +363,12 @@ def test_a_call_whose_event_was_cut_off_is_called_all_the_same(what):
     engine = only_call(world, "engine")
     world.finish(engine, ToolReturned(engine, engine_result([])))
     cut = next(
-        at for at, it in enumerate(world.events)
-        if isinstance(it.data, ToolCalled) and it.data.id.startswith(f"{what}-")
+        at for at, event in enumerate(world.events)
+        if isinstance(event.data, ToolCalled) and event.data.id.startswith(f"{what}-")
     )  # fmt: skip
     compiled = world.workflow.compiled
     state = fold(compiled, RUN, world.events[:cut])
-    called = [it.data for it in pending(compiled, state)]
+    called = [event.data for event in pending(compiled, state)]
     assert called == [world.events[cut].data]
 
 
@@ -357,21 +380,21 @@ def test_nothing_happens_on_a_board_that_is_over():
     assert len(world.events) == before
 
 
-def test_a_window_that_nobody_closed_in_time_is_over_all_the_same():
+def test_overdue_join_window_is_closed():
     """Its timer may fire late: no process was there."""
     pair = {"types": ["Note", "Note"], "join": {"by": "text", "within_seconds": 2}}
     world = world_of({"consumes": [pair]})
     first = world.publish(NOTE)
-    (timer,) = set(world.timers) - {"idle"}
+    (timer,) = set(world.state.timers) - {"idle"}
     world.now += 2000
     world.publish(NOTE)
-    missed = [it.data for it in world.events if isinstance(it.data, DeliveryMissed)]
-    assert [(it.artifacts, it.why) for it in missed] == [((first,), "expired")]
-    assert timer not in world.timers
+    missed = [event.data for event in world.events if isinstance(event.data, DeliveryMissed)]
+    assert [(delivery.artifacts, delivery.why) for delivery in missed] == [((first,), "expired")]
+    assert timer not in world.state.timers
     assert not world.effects, "the second waits for another"
 
 
-def test_a_batch_that_nobody_closed_in_time_is_closed_by_what_comes_later():
+def test_overdue_batch_is_closed_by_the_next_event():
     world = world_of({"consumes": [{"types": ["Note"], "batch": {"timeout_seconds": 2}}]})
     first = world.publish(NOTE)
     world.now += 2000
@@ -382,11 +405,11 @@ def test_a_batch_that_nobody_closed_in_time_is_closed_by_what_comes_later():
 
 
 def test_the_time_of_one_batch_is_not_that_of_another():
-    slow, quick = ({"types": ["Note"], "batch": {"timeout_seconds": it}} for it in (5, 1))
+    slow, quick = ({"types": ["Note"], "batch": {"timeout_seconds": number}} for number in (5, 1))
     world = world_of({"consumes": [slow, quick]})
     world.publish(NOTE)
     world.pass_time(1000)
-    assert [it for it, _ in world.started] == ["Ann.1"]
+    assert [item for item, _ in world.started] == ["Ann.1"]
 
 
 def test_a_board_whose_run_is_prepared_begins_when_that_is_done():
@@ -394,7 +417,7 @@ def test_a_board_whose_run_is_prepared_begins_when_that_is_done():
     source = {"type": "file", "path": "a.json"}
     world = world_of({}, variables={"a": {"type": "any", "source": source}})
     world.publish(NOTE)
-    assert [type(it) for it in world.effects.values()] == [Fetch]
+    assert [type(effect) for effect in world.effects.values()] == [Fetch]
     (name,) = world.effects
     world.finish(name, ContextFetched({}, {}))
     assert only_call(world, "engine")
@@ -403,7 +426,7 @@ def test_a_board_whose_run_is_prepared_begins_when_that_is_done():
 def test_a_board_that_is_to_stop_after_the_turn_begins_no_other():
     world = world_of({"max_concurrency": 1})
     first, second = world.publish(NOTE), world.publish(NOTE)
-    world.write(NewEvent("user:ada", StopAsked("after_turn", "ada")))
+    world.write(NewEvent("user:ada", StopRequested("after_turn", "ada")))
     assert world.state.status == "running"
     engine = only_call(world, "engine")
     world.finish(engine, ToolReturned(engine, engine_result([])))

@@ -33,7 +33,7 @@ def test_a_part_of_what_is_not_known_is_not_known():
 
 
 @pytest.mark.parametrize("path", ["document.scor", "total.score", "nothing", "document.score.x"])
-def test_what_is_not_there_has_no_answer(path):
+def test_missing_value_has_no_answer(path):
     with pytest.raises(ExpressionError):
         value_at(VALUES, path)
 

@@ -15,7 +15,7 @@ from weft.engine.events import (
     RequestOpened,
     RunEnded,
     RunEnding,
-    StopAsked,
+    StopRequested,
     SurfaceShown,
     TimerFired,
     ToolCalled,
@@ -47,11 +47,11 @@ def computed(computation, *inputs, type_="any", **more):
 
 
 def at(*points, **more):
-    return [{"hook_type": it, **HOOKS, **more} for it in points]
+    return [{"hook_type": point, **HOOKS, **more} for point in points]
 
 
 def ids(effects):
-    return [it.id for it in effects if isinstance(it, CallTool)]
+    return [effect.id for effect in effects if isinstance(effect, CallTool)]
 
 
 def test_a_function_is_called_before_the_next_reply_when_its_input_has_changed():
@@ -71,7 +71,7 @@ def test_a_function_is_called_before_the_next_reply_when_its_input_has_changed()
     assert play.state.dirty == {}
 
 
-def test_what_a_function_says_must_fit_or_the_turn_fails():
+def test_invalid_function_result_fails_the_turn():
     play = Play(workflow(["A"], END, {"n": derived(1), "m": computed("t:f", "n", type_="int")}))
     play.start()
     play.take(ToolReturned(ids(play.effects)[0], "much"), turn=0)
@@ -79,7 +79,7 @@ def test_what_a_function_says_must_fit_or_the_turn_fails():
     assert 'm: expected int, got "much"' in play.state.reason
 
 
-def test_what_the_end_of_a_turn_changes_is_computed_before_the_next_reply():
+def test_end_of_turn_values_are_computed_before_the_next_reply():
     counted = {"type": "agent_turn_count", "agent": "A", "count": 1, "value": 5}
     variables = {"n": derived(1, "any", counted), "m": computed("t:f", "n")}
     rules = [{"source_agent": "A", "target_agent": "A"}]
@@ -99,15 +99,15 @@ def test_a_condition_that_cannot_be_worked_out_is_refused_and_what_hangs_on_it_w
     }
     play = Play(workflow(["A"], END, variables))
     play.start("x")
-    refused = [it.data for it in play.events if isinstance(it.data, VariableRefused)]
-    assert {it.name for it in refused} >= {"big"}
+    refused = [event.data for event in play.events if isinstance(event.data, VariableRefused)]
+    assert {part.name for part in refused} >= {"big"}
     assert play.state.variables["big"] is None
 
 
 # What is asked of a person at a boundary
 
 
-def test_a_question_of_a_hook_that_nobody_answers_in_time_fails_the_hook():
+def test_unanswered_question_fails_its_hook():
     play = Play(workflow(["A"], END, hooks=at("before_agent")))
     (call,) = play.start()
     asked = RequestOpened("q", "ui", "A", tool="t", call=call.id, digest="d", expires_at=5)
@@ -137,14 +137,14 @@ def test_a_run_that_is_ready_waits_for_its_first_message():
     assert isinstance(model, CallModel)
 
 
-def test_what_a_call_has_shown_and_asked_is_remembered_with_it():
+def test_call_remembers_its_surfaces_and_consultations():
     play = Play(workflow(["A"], END, tools=[{"agent": "A", "function": "t"}]))
     play.start()
     play.reply("", ToolRequest("c", "t", {}))
     play.take(ModelConsulted("c", "digest", "text", Usage(1, 2)))
     play.take(SurfaceShown("c", 0, "board", "Board", "inline", None))
     call = play.state.calls["c"]
-    assert (call.surfaces, [it.value for it in call.consulted]) == (1, ["text"])
+    assert (call.surfaces, [entry.value for entry in call.consulted]) == (1, ["text"])
     assert play.state.spent.calls == 2
     for late in (ModelConsulted("x", "d", "t"), SurfaceShown("x", 0, "b", "B", "inline", None)):
         before = play.state
@@ -223,7 +223,7 @@ def test_a_run_that_is_writing_its_last_documents_is_not_cut_short():
     play, _ = with_note("on_workflow_end")
     play.take(ToolReturned("c", "ok"))
     (write,) = play.reply("bye")
-    assert play.take(StopAsked("now", "ada"), turn=0) == []
+    assert play.take(StopRequested("now", "ada"), turn=0) == []
     assert play.state.status == "running"
     play.take(DocumentWritten("note", write.seq, "down"), turn=0)
     assert play.state.outcome == "failed"
@@ -235,7 +235,7 @@ def test_a_document_is_written_when_another_agent_is_next():
     assert none == []
     play.take(ToolReturned("c", "ok"))
     effects = play.reply("over to B")
-    assert [type(it) for it in effects] == [WriteDocument, CallModel]
+    assert [type(effect) for effect in effects] == [WriteDocument, CallModel]
 
 
 # Rules that a model judges, tools that hand off, tools of servers
@@ -251,19 +251,19 @@ def test_a_run_that_is_to_stop_does_so_when_the_judge_has_spoken():
     (judge,) = play.start()
     assert isinstance(judge, Judge)
     assert list(pending(play.compiled, play.state)) == [judge]
-    play.take(StopAsked("after_turn", "ada"), turn=0)
+    play.take(StopRequested("after_turn", "ada"), turn=0)
     play.take(ConditionJudged(0, holds=False, text="no"), turn=0)
     assert play.last(RunEnded).outcome == "cancelled"
 
 
-def test_a_judgement_that_nobody_waits_for_changes_nothing():
+def test_unexpected_judgement_changes_nothing():
     play = Play(judged("post"))
     play.start()
     play.take(ConditionJudged(0, holds=True, text="yes"), turn=0)
     assert play.state.spent.calls == 0
 
 
-def test_a_member_of_a_group_is_told_that_it_cannot_hand_off():
+def test_handoff_by_a_group_member_is_refused():
     group = {"name": "Team", "members": ["B", "C"], "next": "A"}
     agents = ["A", {"agent_name": "B", "handoff_tools": True}, "C"]
     rules = [
@@ -300,7 +300,7 @@ def test_a_fork_cut_before_a_call_calls_it():
     """What a turn waits for may be missing from a journal that was cut there."""
     play = Play(workflow(["A"], END, hooks=at("before_agent")))
     play.start()
-    cut = next(n for n, it in enumerate(play.events) if type(it.data) is ToolCalled)
+    cut = next(n for n, event in enumerate(play.events) if type(event.data) is ToolCalled)
     state = fold(play.compiled, "r", play.events[:cut])
     (again,) = pending(play.compiled, state)
     assert isinstance(again, Record)
@@ -311,7 +311,7 @@ def test_a_fork_cut_before_the_end_of_a_turn_ends_it():
     play = Play(workflow(["A"], END))
     play.start()
     play.reply("bye")
-    cut = next(n for n, it in enumerate(play.events) if type(it.data) is TurnEnded)
+    cut = next(n for n, event in enumerate(play.events) if type(event.data) is TurnEnded)
     state = fold(play.compiled, "r", play.events[:cut])
     assert list(pending(play.compiled, state)) == [Record(TurnEnded("A"), 1)]
 
@@ -329,7 +329,7 @@ def test_a_kind_of_a_plug_in_that_is_not_there_waits_for_nothing():
         }
     )
     assert compile_workflow(spec).triggers.custom == []
-    assert [it.what for it in not_performed(spec)] == ["a trigger of v, x:none"]
+    assert [finding.what for finding in not_performed(spec)] == ["a trigger of v, x:none"]
 
 
 def test_a_timer_that_is_not_set_changes_nothing():
@@ -343,14 +343,14 @@ def test_a_timer_that_is_not_set_changes_nothing():
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("app_id", "app_id says whose run it is and cannot be set"),
+        ("app_id", "app_id identifies the user or tenant of the run and cannot be set"),
         ("hidden", "hidden is secret and cannot be set"),
         ("nowhere", "there is no variable nowhere"),
         ("fixed", "fixed comes from static and cannot be set"),
         ("note", 'note.n: expected int, got "x"'),
     ],
 )
-def test_what_cannot_be_set_is_said_why(name, told):
+def test_refused_values_have_a_reason(name, told):
     fields = {"n": {"type": "int"}, "m": {"type": "int"}}
     variables = {
         "fixed": {"type": "int", "source": {"type": "static", "value": 1}},
@@ -377,4 +377,4 @@ def test_an_ingredient_whose_variables_are_all_gone_goes_with_them():
         }
     )
     (agent,) = without_sources(spec, IN_PRODUCTION).agents
-    assert [getattr(it, "names", None) for it in agent.context] == [("v",), None]
+    assert [getattr(item, "names", None) for item in agent.context] == [("v",), None]

@@ -2,24 +2,13 @@
 
 import pytest
 
+from support.cases import read_cases
 from weft.engine.events.codec import read_json, unfenced
 
+CASES = read_cases(__file__)
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        '```json\n{"a": 1}\n```',
-        '```\n{"a": 1}\n```',
-        '  \n```json  \n\n  {"a": 1}  \n\n  ```\n\n',
-        '```json\r\n{"a": 1}\r\n```\r\n',
-        '```JSON\n{"a": 1}\n```',
-        '```json {"a": 1} ```',
-        '```json{"a": 1}```',
-        '```{"a": 1}```',
-        '{"a": 1}',
-        ' {"a": 1}\n',
-    ],
-)
+
+@pytest.mark.parametrize("reply", CASES["test_one_fence_around_a_reply_is_taken_off"])
 def test_one_fence_around_a_reply_is_taken_off(reply):
     assert read_json(unfenced(reply).encode()) == {"a": 1}
 
@@ -30,24 +19,7 @@ def test_a_fence_inside_a_text_is_part_of_it():
     assert unfenced(f"```json\n{code}\n```") == code
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "",
-        "   ",
-        "```",
-        "`````",
-        "```json",
-        'Here it is:\n```json\n{"a": 1}\n```',
-        '```json\n{"a": 1}\n```\nAnything else?',
-        '```json\n{"a": 1}',
-        '{"a": 1}\n```',
-        '```python\n{"a": 1}\n```',
-        '```jsonc\n{"a": 1}\n```',
-        '````json\n{"a": 1}\n````',
-        "```json\n1\n```\n\n```json\n2\n```",
-    ],
-)
+@pytest.mark.parametrize("reply", CASES["test_anything_else_is_left_as_it_is"])
 def test_anything_else_is_left_as_it_is(reply):
     assert unfenced(reply) == reply
 

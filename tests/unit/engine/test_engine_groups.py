@@ -16,7 +16,7 @@ from weft.engine.events import (
     RequestAnswered,
     RequestExpired,
     RequestOpened,
-    StopAsked,
+    StopRequested,
     TimerFired,
     TimerSet,
     ToolCalled,
@@ -30,8 +30,9 @@ from weft.engine.events import (
     VariableSet,
 )
 from weft.engine.reduce import fold, pending, reduce
-from weft.engine.rows import RequestRow, TimerGone, TimerRow, batch
+from weft.engine.rows import RequestRow, batch
 from weft.engine.state import Activation, Group
+from weft.engine.timers import NEVER
 
 MEMBERS = ("A", "B", "C")
 FORK = 4
@@ -47,7 +48,7 @@ def derived(type_: str, default: object = None, *triggers: object) -> dict[str, 
 
 
 VARIABLES = {
-    "chosen": derived("str", "nobody", *(says(it, "choose", it) for it in MEMBERS)),
+    "chosen": derived("str", "nobody", *(says(member, "choose", member) for member in MEMBERS)),
     "asked": derived("str", "", {"type": "ui_response", "tool": "look", "response_key": "topic"}),
     "looked": derived("bool", False, {"type": "tool_response", "tool": "look"}),
     "tired": derived("bool", False, {"type": "agent_turn_count", "agent": "B", "count": 1}),
@@ -77,7 +78,7 @@ def begun(members=MEMBERS, **group) -> Play:
 
 
 def texts(log) -> list[tuple[str, str]]:
-    return [(it.agent, it.text) for it in log]
+    return [(entry.agent, entry.text) for entry in log]
 
 
 def spoken(play: Play) -> list[tuple[str, str]]:
@@ -94,10 +95,14 @@ def test_a_handoff_to_a_group_starts_all_its_members():
     play = begun()
     assert play.kinds()[3:] == ["Forked", *["TurnStarted", "ContextAssembled"] * 3]
     assert play.events[FORK - 1].data == Forked("Panel", MEMBERS)
-    assert [(it.turn, it.data) for it in play.events if isinstance(it.data, TurnStarted)] == [
-        (number, TurnStarted(agent, FORK)) for number, agent in enumerate(MEMBERS, start=1)
+    assert [
+        (event.turn, event.data) for event in play.events if isinstance(event.data, TurnStarted)
+    ] == [(number, TurnStarted(agent, FORK)) for number, agent in enumerate(MEMBERS, start=1)]
+    assert [(effect.agent, effect.turn) for effect in play.effects] == [
+        ("A", 1),
+        ("B", 2),
+        ("C", 3),
     ]
-    assert [(it.agent, it.turn) for it in play.effects] == [("A", 1), ("B", 2), ("C", 3)]
     assert play.state.groups == {FORK: Group(FORK, "Panel", MEMBERS, 1, (1, 2, 3))}
     assert play.state.turn is play.state.active[3]
 
@@ -112,7 +117,7 @@ def test_members_hear_the_conversation_up_to_the_fork_and_themselves():
     assert heard[2] == [("B", "second")]
     play.reply("third", turn=3)
     play.reply("first", turn=1)
-    assert [it for it in spoken(play) if it[1]] == [
+    assert [item for item in spoken(play) if item[1]] == [
         ("A", "error: there is no tool nope; available: none"),
         ("A", "first"),
         ("B", "second"),
@@ -124,7 +129,7 @@ def test_members_hear_the_conversation_up_to_the_fork_and_themselves():
 def test_members_have_the_variables_for_themselves_until_the_group_joins():
     play = begun()
     play.reply("I choose", turn=2)
-    assert [play.state.values_of(it)["chosen"] for it in (0, 1, 2, 3)] == [
+    assert [play.state.values_of(number)["chosen"] for number in (0, 1, 2, 3)] == [
         "nobody", "nobody", "B", "nobody",
     ]  # fmt: skip
     assert play.state.set_by == {}
@@ -135,17 +140,19 @@ def test_members_have_the_variables_for_themselves_until_the_group_joins():
     play.reply("x", turn=1)
     assert play.state.variables["chosen"] == "me", "of two who set it, the one that began first"
     where = next(
-        it.seq for it in play.events if isinstance(it.data, VariableSet) and it.data.value == "me"
+        event.seq
+        for event in play.events
+        if isinstance(event.data, VariableSet) and event.data.value == "me"
     )
     assert play.state.set_by["chosen"] == where
-    (refused,) = (it for it in play.events if isinstance(it.data, VariableRefused))
+    (refused,) = (event for event in play.events if isinstance(event.data, VariableRefused))
     assert (refused.turn, refused.data.writer) == (2, "agent:B")
-    assert refused.data.fault == (
+    assert refused.data.error == (
         "A has set it in parallel; declare merge for it, or let only one set it"
     )
 
 
-def test_what_a_turn_was_shown_stays_until_its_model_answers():
+def test_prompt_values_stay_until_the_model_answers():
     play = begun()
     play.take(VariableSet("chosen", "me", "tool:look"), turn=1)
     active = play.state.active[1]
@@ -166,10 +173,10 @@ REPLIES = {"A": "I choose yes", "B": "I choose no", "C": "I choose yes"}
 def outcome(play: Play) -> tuple[object, ...]:
     """Return a state without the numbers of the events that led to it."""
     state = play.state.copy()
-    messages = [it._replace(seq=0) for it in state.messages]
+    messages = [message._replace(seq=0) for message in state.messages]
     state.messages, state.seq, state.requests = (), 0, {}
     state.set_by = dict.fromkeys(state.set_by, 0)
-    state.active = {key: it.replace(seq=0, shown=None) for key, it in state.active.items()}
+    state.active = {key: value.replace(seq=0, shown=None) for key, value in state.active.items()}
     return messages, state
 
 
@@ -194,7 +201,7 @@ def test_it_makes_no_difference_who_is_faster(merge, failing):
         outcomes.append(outcome(play))
         assert play.state.turn.agent == "Judge"
     first, *others = outcomes
-    assert all(it == first for it in others)
+    assert all(other == first for other in others)
     values = first[1].variables
     if merge == "majority":
         assert (values["chosen"], values["looked"]) == ("A", False)
@@ -202,13 +209,13 @@ def test_it_makes_no_difference_who_is_faster(merge, failing):
         assert (values["chosen"], values["looked"]) == ("A", not failing)
 
 
-def test_concatenate_keeps_what_all_said_in_the_order_of_the_members():
+def test_concatenate_keeps_all_replies_in_member_order():
     play = begun()
     for turn, text in ((3, "three"), (1, "one"), (2, "two")):
         play.reply(text, turn=turn)
     assert spoken(play) == [("A", "one"), ("B", "two"), ("C", "three")]
     assert play.last(Joined) == Joined("Panel", FORK, (1, 2, 3))
-    joined = next(it for it in play.events if isinstance(it.data, Joined))
+    joined = next(event for event in play.events if isinstance(event.data, Joined))
     assert joined.turn == 0
     assert play.last(HandedOff) == HandedOff("Panel", "Judge", "joined")
     values = play.state.variables
@@ -222,7 +229,7 @@ def test_concatenate_keeps_what_all_said_in_the_order_of_the_members():
     assert (play.state.groups, play.state.last_speaker) == ({}, ("Judge", 1))
 
 
-def test_first_keeps_what_the_quickest_said_and_breaks_the_others_off():
+def test_first_keeps_the_fastest_reply_and_cancels_the_others():
     play = begun(merge="first")
     (call,) = play.reply("I choose to look", ToolRequest("c1", "look", {}), turn=2)
     assert isinstance(call, CallTool)
@@ -256,7 +263,7 @@ def test_majority_keeps_the_reply_most_gave_and_of_several_the_first(replies, wi
 
 VOTE = {
     "models": [{"name": "Vote", "fields": {"yes": {"type": "bool"}, "n": {"type": "int"}}}],
-    "registry": [{"agent": it, "model": "Vote"} for it in MEMBERS],
+    "registry": [{"agent": member, "model": "Vote"} for member in MEMBERS],
 }
 
 
@@ -334,7 +341,7 @@ def test_a_run_fails_with_a_member():
     assert (state.active, state.groups, state.threads, state.timers) == ({}, {}, {}, {})
 
 
-def test_the_others_go_on_without_a_member():
+def test_group_continues_without_a_failed_member():
     play = begun(on_failure="continue")
     play.reply("I choose", ToolRequest("c1", "look", {}), turn=2)
     play.take(RequestOpened("q", "ui", "B", tool="look", call="c1"), turn=2)
@@ -366,14 +373,14 @@ def test_a_deadline_is_a_timer_that_goes_with_its_group():
     play = begun(deadline_seconds=1.5)
     at = play.events[FORK - 1].at + 1500
     assert play.events[FORK].data == TimerSet(f"deadline:{FORK}", at, "deadline")
-    written = batch(before, play.state, play.events, id="b", owner="me")
-    assert written.sides == (TimerRow(f"deadline:{FORK}", "r", "app", "user", at),)
+    written = batch(before, play.state, play.events, id="b", held=True)
+    assert (written.changes, written.due_at) == ((), at)
     middle = play.state
     for turn in (1, 2, 3):
         play.reply("x", turn=turn)
     assert play.state.timers == {}
-    gone = batch(middle, play.state, play.events[-1:], id="c", owner="me")
-    assert gone.sides == (TimerGone(f"deadline:{FORK}"),)
+    gone = batch(middle, play.state, play.events[-1:], id="c", held=True)
+    assert (gone.changes, gone.due_at) == ((), NEVER)
     assert play.take(TimerFired(f"deadline:{FORK}"), turn=0) == []
     assert "TurnFailed" not in play.kinds()
 
@@ -386,11 +393,11 @@ def test_after_the_deadline_the_others_count(merge):
     if merge != "first":
         play.reply("one", turn=1)
     fired(play)
-    late = [it for it in play.events if isinstance(it.data, TurnFailed)]
+    late = [event for event in play.events if isinstance(event.data, TurnFailed)]
     if merge == "first":
         assert play.state.reason.startswith("every member of the group Panel failed: ")
         return
-    assert [(it.turn, it.data) for it in late] == [
+    assert [(event.turn, event.data) for event in late] == [
         (2, TurnFailed("B", "B did not finish within 2 s", "deadline")),
         (3, TurnFailed("C", "C did not finish within 2 s", "deadline")),
     ]
@@ -426,7 +433,7 @@ def test_a_run_with_a_group_waits_when_all_it_has_is_questions():
     play.reply("three", turn=3)
     assert play.state.status == "waiting"
     assert list(pending(play.compiled, play.state)) == []
-    assert batch(before, play.state, play.events[-1:], id="b", owner="me").row.owner == ""
+    assert batch(before, play.state, play.events[-1:], id="b").due_at == NEVER
     play.take(RequestAnswered("q", {"topic": "y"}, "user"), turn=2)
     assert play.state.status == "running"
     assert (play.state.variables["asked"], play.state.values_of(2)["asked"]) == ("", "y")
@@ -437,7 +444,7 @@ def test_a_question_of_a_member_is_a_row_and_closed_with_its_turn():
     play.reply("", ToolRequest("c1", "look", {}), turn=2)
     before = play.state
     play.take(RequestOpened("q", "ui", "B", tool="look", call="c1"), turn=2)
-    (row,) = batch(before, play.state, play.events[-1:], id="b", owner="me").sides
+    (row,) = batch(before, play.state, play.events[-1:], id="b").changes
     assert isinstance(row, RequestRow)
     assert (row.id, row.agent, play.state.requests["q"].turn) == ("q", "B", 2)
 
@@ -456,7 +463,7 @@ def test_turns_of_members_are_counted():
 
 def test_a_run_that_is_asked_to_stop_stops_when_its_group_has_joined():
     play = begun()
-    play.take(StopAsked("after_turn", "ada"), turn=0)
+    play.take(StopRequested("after_turn", "ada"), turn=0)
     for turn in (1, 2, 3):
         assert play.state.outcome is None
         play.reply("x", turn=turn)
@@ -486,10 +493,13 @@ def test_no_group_begins_when_the_turns_are_used_up():
 
 def test_a_restart_starts_the_members_that_have_not_begun():
     play = begun()
-    cut = next(number for number, it in enumerate(play.events) if it.turn == 2)
+    cut = next(number for number, event in enumerate(play.events) if event.turn == 2)
     state = fold(play.compiled, "r", play.events[:cut])
     commands = list(pending(play.compiled, state))
-    assert [it for it in commands if isinstance(it, Start)] == [Start("B", FORK), Start("C", FORK)]
+    assert [command for command in commands if isinstance(command, Start)] == [
+        Start("B", FORK),
+        Start("C", FORK),
+    ]
     assert isinstance(commands[0], CallModel)
 
 
@@ -524,7 +534,7 @@ def test_the_pattern_redundant_is_a_group_unless_rules_say_otherwise(rest, start
         workflow(**{"agents": MEMBERS, **rest}, orchestrator={"orchestration_pattern": "Redundant"})
     )
     play.start()
-    forks = [it.data for it in play.events if isinstance(it.data, Forked)]
+    forks = [event.data for event in play.events if isinstance(event.data, Forked)]
     assert forks == ([Forked(*started)] if started else [])
     if started:
         play.reply("two", turn=2)

@@ -28,14 +28,14 @@ from weft.engine.events import (
 from weft.engine.events.codec import decode, encode, read_json
 from weft.engine.flow import turn as flow_mode
 from weft.engine.flow.state import StepRun
-from weft.engine.log import KeyLog, Log
+from weft.engine.persistent import KeyLog, Log
 from weft.engine.reduce import HANDLERS, reduce
 from weft.engine.state import Activation, ActivationChanges, State
 from weft.engine.variables.access import BY_TRIGGER, write_error
 from weft.engine.variables.patterns import pattern
 from weft.errors import ExpressionError
 from weft.spec.workflow import WorkflowSpec
-from weft.testing.journal.kinds import EVERY_KIND
+from weft.testing.store.kinds import EVERY_KIND
 
 
 def test_log_grows_and_keeps_every_earlier_state():
@@ -79,14 +79,14 @@ def test_key_log_grows_and_keeps_every_earlier_state():
     two = one.added("b")
     three = two.added("c")
     other = two.added("d")
-    assert [list(it) for it in (one, two, three, other)] == [
+    assert [list(item) for item in (one, two, three, other)] == [
         ["a"],
         ["a", "b"],
         ["a", "b", "c"],
         ["a", "b", "d"],
     ]
-    assert [len(it) for it in (one, two, three, other)] == [1, 2, 3, 3]
-    assert [("b" in it, "c" in it, "d" in it) for it in (one, two, three, other)] == [
+    assert [len(item) for item in (one, two, three, other)] == [1, 2, 3, 3]
+    assert [("b" in item, "c" in item, "d" in item) for item in (one, two, three, other)] == [
         (False, False, False),
         (True, False, False),
         (True, True, False),
@@ -131,6 +131,7 @@ CHANGES = {
     "sent_back": 2,
     "shown": {"a": 1},
     "reply": "x",
+    "held": "text",
     "next_agent": "B",
     "hook_index": 2,
     "edits": ({"last": "x"},),
@@ -194,7 +195,7 @@ VARIABLES = {
         ("hidden", 3, "save", "hidden is secret and cannot be set"),
     ],
 )
-def test_who_may_set_what(name, value, writer, reason):
+def test_writers_of_variables(name, value, writer, reason):
     assert write_error(workflow(variables=VARIABLES), {}, name, value, writer) == reason
 
 
@@ -208,7 +209,7 @@ def test_who_may_set_what(name, value, writer, reason):
         RequestOpened("q", "ui", "A", payload={"deep": {"er": "ü"}}, expires_at=5),
         *EVERY_KIND,
     ],
-    ids=lambda it: type(it).__name__,
+    ids=lambda item: type(item).__name__,
 )
 def test_events_survive_being_written(data):
     raw = encode(data)
@@ -219,7 +220,7 @@ def test_events_survive_being_written(data):
 def test_every_kind_of_event_has_one_name_for_ever():
     assert {kind: name for name, kind in KINDS.items()} == KIND_NAMES
     modes = (board_mode, conversation_mode, flow_mode)
-    handled = {kind for table in (HANDLERS, *(it.HANDLERS for it in modes)) for kind in table}
+    handled = {kind for table in (HANDLERS, *(mode.HANDLERS for mode in modes)) for kind in table}
     assert set(KINDS.values()) == set(get_args(EventData)) == set(handled)
     # Journals hold these words: they stay, whatever the classes are called.
     assert list(KINDS) == [
@@ -229,16 +230,16 @@ def test_every_kind_of_event_has_one_name_for_ever():
         "ConditionJudged", "VariableSet", "VariableRefused", "RequestOpened", "RequestAnswered",
         "RequestExpired", "TurnEnded", "TurnFailed", "HandedOff", "Forked", "Joined", "Branched",
         "TimerSet", "TimerFired", "ArtifactPublished", "ArtifactArrived", "DeliveryMissed",
-        "DeliveryDeferred", "BatchesFlushed", "StopAsked", "RunEnding", "RunEnded",
+        "DeliveryDeferred", "BatchesFlushed", "StopRequested", "RunEnding", "RunEnded",
     ]  # fmt: skip
 
 
-def test_what_a_later_version_adds_to_an_event_is_passed_over():
+def test_unknown_event_fields_are_ignored():
     later = {"agent": "A", "fork": 3, "mood": "good"}
     assert decode("TurnStarted", json.dumps(later)) == TurnStarted("A", 3)
 
 
-def test_what_an_earlier_version_did_not_write_has_its_default():
+def test_missing_event_field_has_its_default():
     assert decode("TurnStarted", '{"agent": "A"}') == TurnStarted("A")
     early = '{"call": 1, "text": "x", "tool_requests": []}'
     assert decode("ModelReplied", early) == ModelReplied(1, "x")
@@ -293,7 +294,7 @@ def test_json_that_no_event_could_hold_is_refused(raw):
     ],
     ids=repr,
 )
-def test_what_is_wrong_with_json_is_told_where_it_stands(raw, said):
+def test_json_error_has_its_place(raw, said):
     with pytest.raises(ValueError, match=f"^{said}$"):
         read_json(raw)
 

@@ -20,7 +20,7 @@ def play(node, *, x=None, **options):
 
 
 def path(*names, ends=False):
-    return Path(steps=tuple(step(it) for it in names), ends=ends)
+    return Path(steps=tuple(step(name) for name in names), ends=ends)
 
 
 def test_a_person_is_asked_and_the_run_waits():
@@ -64,7 +64,7 @@ def test_a_rejection_takes_its_path(ends, calls):
     assert run.of(Branched)[0].why == "rejected"
 
 
-def test_who_does_not_answer_is_followed_by_the_next_and_at_last_the_default_counts():
+def test_silent_approvers_are_followed_by_the_next_and_the_default():
     chain = (
         Escalation(approver="role:director", timeout_seconds=2 * HOUR),
         Escalation(approver="user:ceo", timeout_seconds=HOUR),
@@ -77,7 +77,7 @@ def test_who_does_not_answer_is_followed_by_the_next_and_at_last_the_default_cou
 
     assert asked == ["role:boss", "role:director", "user:ceo"]
     assert (run.calls, run.outcome) == (["a", "z"], "completed")
-    assert len({it.digest for it in run.of(RequestOpened)}) == 3
+    assert len({event.digest for event in run.of(RequestOpened)}) == 3
 
 
 def test_the_one_it_was_escalated_to_decides():
@@ -97,7 +97,7 @@ def test_without_a_default_the_path_for_this_case_is_taken():
     run = play(approval(on_timeout=path("t", ends=True))).wait(HOUR)
 
     assert (run.calls, run.outcome) == (["a", "t"], "completed")
-    assert run.of(Branched)[0].why == "late"
+    assert run.of(Branched)[0].why == "timed_out"
 
 
 def test_without_either_the_run_fails():

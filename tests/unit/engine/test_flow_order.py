@@ -16,7 +16,7 @@ def play(*nodes, does=None, values=None, **options):
 
 
 def path(*names, ends=False):
-    return Path(steps=tuple(step(it) for it in names), ends=ends)
+    return Path(steps=tuple(step(name) for name in names), ends=ends)
 
 
 def test_steps_follow_each_other_and_finally_is_last():
@@ -30,12 +30,12 @@ def test_a_patch_counts_when_its_step_has_ended():
     run = play(
         step("a"),
         step("b"),
-        does={"a": {"x": 1}, "b": lambda it: {"y": it["x"] + 1}},
+        does={"a": {"x": 1}, "b": lambda entry: {"y": entry["x"] + 1}},
         variables={"x": variable("int"), "y": variable("int")},
     )
 
     assert (run.values["x"], run.values["y"]) == (1, 2)
-    assert [it.writer for it in run.of(VariableSet)] == ["step:a", "step:b"]
+    assert [event.writer for event in run.of(VariableSet)] == ["step:a", "step:b"]
 
 
 def test_reducers_add_to_what_is_there():
@@ -129,7 +129,7 @@ def test_a_loop_is_done_until_its_condition_holds():
     run = play(loop, step("z"), does={"write": counting()}, variables={"n": variable("int", 0)})
 
     assert run.calls == ["write", "judge"] * 3 + ["z"]
-    assert [it.why for it in run.of(Branched)] == ["again", "again", "done"]
+    assert [event.why for event in run.of(Branched)] == ["again", "again", "done"]
 
 
 def test_a_loop_ends_at_its_limit():
@@ -160,7 +160,8 @@ def fork(*paths, join="j", **recovery):
     return Fork(
         name="fork",
         paths=tuple(
-            ForkPath(name=it, steps=(step(it),), on_failure=recovery.get(it)) for it in paths
+            ForkPath(name=path, steps=(step(path),), on_failure=recovery.get(path))
+            for path in paths
         ),
         join=step(join),
     )
@@ -170,8 +171,8 @@ def test_paths_have_the_state_for_themselves_until_they_join():
     seen = {}
     does = {
         "a": {"x": 1},
-        "b": lambda it: seen.update(b=it["x"]) or {"y": 2},
-        "j": lambda it: seen.update(j=(it["x"], it["y"])) or {},
+        "b": lambda entry: seen.update(b=entry["x"]) or {"y": 2},
+        "j": lambda entry: seen.update(j=(entry["x"], entry["y"])) or {},
     }
     variables = {"x": variable("int", 0), "y": variable("int", 0)}
     run = play(fork("a", "b"), does=does, variables=variables)
@@ -181,7 +182,7 @@ def test_paths_have_the_state_for_themselves_until_they_join():
 
 
 @pytest.mark.parametrize("order", [(0, 0), (1, 0)])
-def test_whoever_is_faster_the_state_is_the_same(order):
+def test_state_does_not_depend_on_speed(order):
     variables = {
         "notes": variable("list[str]", ["0"], "append"),
         "n": variable("dict", {}, "merge"),
@@ -219,7 +220,7 @@ def test_a_fork_in_a_path_of_a_fork():
         paths=(ForkPath(name="a", steps=(step("a"),)), ForkPath(name="b", steps=(inner,))),
         join=step("j"),
     )
-    does = {it: {"notes": [it]} for it in "acdkj"}
+    does = {letter: {"notes": [letter]} for letter in "acdkj"}
     run = play(outer, does=does, variables={"notes": variable("list[str]", [], "append")})
 
     assert run.values["notes"] == ["a", "c", "d", "k", "j"]
@@ -240,7 +241,7 @@ def test_a_loop_and_a_branch_in_a_path():
     assert run.values["n"] == 2
 
 
-def test_what_does_not_hold_of_the_state_keeps_a_step_from_beginning():
+def test_failed_guard_prevents_a_step():
     guards = (Guard(condition="x"), Guard(condition="x > 3", message="x must be above 3"))
     for x, told in ((0, "x does not hold"), (2, "x must be above 3"), ("a", "cannot be answered")):
         run = play(step("a", validate=guards), values={"x": x}, variables={"x": variable()})
@@ -255,12 +256,12 @@ def test_a_journal_folds_to_the_same_state():
     run = play(loop, does={"a": counting()}, variables={"n": variable("int", 0)})
 
     assert fold(run.workflow.compiled, "run", run.events) == run.state
-    assert [it.attempt for it in run.of(TurnStarted)] == [1] * 8
+    assert [event.attempt for event in run.of(TurnStarted)] == [1] * 8
 
 
 def test_a_flow_begins_when_what_comes_from_outside_is_there():
     read = Variable(type=parse_type("str"), source=FileSource(path="a.txt", default="x"))
     run = FlowPlay(flow_spec(Flow(steps=(step("a"),)), text=read), go=False)
 
-    assert [type(it).__name__ for it in run.open] == ["Fetch"]
+    assert [type(item).__name__ for item in run.open] == ["Fetch"]
     assert run.work().calls == ["a"]

@@ -55,7 +55,7 @@ def test_it_is_named_with_its_place(fields, place, what):
 
 
 @pytest.mark.parametrize(("kinds", "there"), [([], "none"), (["sms", "fax"], "x:fax, x:sms")])
-def test_a_kind_that_no_plug_in_adds_is_told_beside_those_that_are(kinds, there):
+def test_unknown_trigger_kind_is_reported_with_the_known_ones(kinds, there):
     (left,) = not_performed(declared(**derived(triggers=[PLUGGED])), dict.fromkeys(kinds))
     told = "W declares a trigger of v, x:mail, which no installed plug-in adds"
     assert refusal("W", left) == told
@@ -83,7 +83,7 @@ JUDGED = {
         {"orchestrator": {"workflow_dependencies": {"required_workflows": ["Onboarding"]}}},
     ],
 )
-def test_what_is_performed_is_not_named(fields):
+def test_supported_features_are_not_reported(fields):
     assert not_performed(declared(**fields)) == ()
 
 

@@ -110,7 +110,7 @@ def test_unknown_answers_give_every_possible_route():
     assert [route.target for route in routes_after(routing, "A", test)] == ["B", "C", "user"]
 
 
-def test_a_judged_rule_is_no_fallback():
+def test_judged_rule_is_not_a_fallback():
     routing = workflow(rule("B", "the user sounds angry", condition_type="llm"))
     routes = [(route.target, route.why) for route in routes_after(routing, "A", possibly({}))]
     assert routes == [("B", "rule"), ("user", "default")]

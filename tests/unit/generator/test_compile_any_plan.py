@@ -95,8 +95,10 @@ def test_any_plan_compiles_without_errors(made: ActionPlan):
         spec, shapes = compile_spec(workflow)
         assert (spec, shapes) == compile_spec(workflow)
         # What requires another workflow is not performed by every version.
-        found = [it for it in findings(spec, shapes) if it.code != "LINK003"]
-        assert not [it for it in found if is_error(it)]
-        assert "HAND012" not in {it.code for it in found}
+        found = [finding for finding in findings(spec, shapes) if finding.code != "LINK003"]
+        assert not [item for item in found if is_error(item)]
+        assert "HAND012" not in {item.code for item in found}
     pack = pack_of(made)
-    assert pack is None or [it.name for it in pack.workflows] == [it.name for it in packages]
+    assert pack is None or [each.name for each in pack.workflows] == [
+        package.name for package in packages
+    ]

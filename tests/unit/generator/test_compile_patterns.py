@@ -47,7 +47,11 @@ MORE = [agent("Writer"), agent("Reader", human_interaction="context"), agent("Cl
 
 
 def rules(spec: WorkflowSpec, source: str) -> list[tuple[str | None, str]]:
-    return [(it.condition, it.target_agent) for it in spec.handoffs if it.source_agent == source]
+    return [
+        (handoff.condition, handoff.target_agent)
+        for handoff in spec.handoffs
+        if handoff.source_agent == source
+    ]
 
 
 def wired(pattern: int, team: Sequence[dict[str, Any]] = TEAM, **given: Any) -> WorkflowSpec:
@@ -72,7 +76,7 @@ def test_it_checks_clean_and_can_end(pattern, second, trigger):
     assert (found.status, found.unused_rules, found.unreachable_agents) == ("can end", (), ())
 
 
-def test_routing_chooses_one_and_goes_on():
+def test_routing_chooses_one_agent_and_continues():
     spec = wired(1)
     assert rules(spec, "Alpha") == [
         ("module_1_route == 'beta'", "Beta"),
@@ -100,7 +104,9 @@ def test_a_feedback_loop_has_at_most_three_rounds():
         (None, "Alpha"),
     ]
     source = spec.variables["gamma_rounds_over"].source.model_dump()
-    assert [(it["type"], it["count"]) for it in source["triggers"]] == [("agent_turn_count", 3)]
+    assert [(item["type"], item["count"]) for item in source["triggers"]] == [
+        ("agent_turn_count", 3)
+    ]
 
 
 def test_a_person_who_approves_ends_the_loop_instead():
@@ -135,7 +141,7 @@ def test_organic_agents_choose_each_other():
 
 def test_a_pipeline_goes_in_order():
     spec = wired(6)
-    assert [(it.source_agent, it.target_agent) for it in spec.handoffs] == [
+    assert [(handoff.source_agent, handoff.target_agent) for handoff in spec.handoffs] == [
         ("Alpha", "Beta"),
         ("Beta", "Gamma"),
         ("Gamma", "Delta"),
@@ -148,7 +154,7 @@ def test_redundant_agents_work_side_by_side():
     (group,) = spec.orchestrator.parallel
     assert (group.members, group.next) == (("Alpha", "Beta", "Gamma"), "Delta")
     assert spec.orchestrator.initial_agent == group.name
-    assert {it.source_agent for it in spec.handoffs} == {"Delta"}
+    assert {handoff.source_agent for handoff in spec.handoffs} == {"Delta"}
     # Whoever's answer is the best, the way on is the same; the judge sees its choice.
     assert rules(spec, "Delta") == [(None, "terminate")]
     assert "module_1_best_answer" in spec.exposure["Delta"]
@@ -167,14 +173,14 @@ def test_tasks_are_worked_off_in_turn():
     assert rules(spec, "Beta") == [("module_1_progress == 'more'", "Gamma"), (None, "Delta")]
     assert rules(spec, "Gamma")[0] == ("module_1_progress == 'more'", "Beta")
     assert spec.exposure["Delta"] == ("module_1_tasks",)
-    model = next(it for it in spec.models if it.name == "AlphaDecision")
+    model = next(each for each in spec.models if each.name == "AlphaDecision")
     assert list(model.fields) == ["progress", "open_tasks", "summary", "agent_message"]
 
 
 @pytest.mark.parametrize("pattern", [1, 7, 9])
 def test_too_few_agents_work_one_after_the_other(pattern):
     spec = wired(pattern, TEAM[:2])
-    assert [it.target_agent for it in spec.handoffs] == ["Beta", "terminate"]
+    assert [handoff.target_agent for handoff in spec.handoffs] == ["Beta", "terminate"]
     (note,) = wire(workflow_plans(plan((pattern, TEAM[:2])))[0]).notes
     assert "they work one after the other" in note
 
@@ -183,8 +189,12 @@ def test_modules_follow_each_other_and_the_last_one_ends_with_a_reason():
     spec, _ = compiled(plan((6, TEAM[:2]), (7, [*TEAM[2:], agent("Judge")]), (6, [agent("End")])))
     assert [target for _, target in rules(spec, "Beta")] == ["Part2Team"]
     assert {target for _, target in rules(spec, "Judge")} == {"End"}
-    assert [it.reason for it in spec.handoffs if it.source_agent == "End"] == ["Part 3: done."]
-    assert all(bool(it.reason) == (it.target_agent == "terminate") for it in spec.handoffs)
+    assert [handoff.reason for handoff in spec.handoffs if handoff.source_agent == "End"] == [
+        "Part 3: done."
+    ]
+    assert all(
+        bool(handoff.reason) == (handoff.target_agent == "terminate") for handoff in spec.handoffs
+    )
 
 
 def test_a_state_of_the_plan_that_names_the_router_holds_its_decision():
@@ -198,20 +208,22 @@ def test_a_state_of_the_plan_that_names_the_router_holds_its_decision():
 def test_agents_that_decide_reply_with_a_model_that_calls_a_tool():
     router = agent("Router", agent_tools=[tool("ask_crm", integration="Crm"), tool("pick route")])
     spec, shapes = compiled(plan((1, [router, *TEAM])))
-    assert [(it.name, it.kind, it.auto_invoke) for it in shapes if it.agent == "Router"] == [
+    assert [
+        (shape.name, shape.kind, shape.auto_invoke) for shape in shapes if shape.agent == "Router"
+    ] == [
         ("ask_crm", "external", False),
         ("pick_route", "decision", True),
     ]
     assert spec.agents[0].auto_tool_mode
     assert spec.agents[0].structured_outputs_required
-    assert [(it.agent, it.model) for it in spec.registry] == [("Router", "RouterDecision")]
+    assert [(item.agent, item.model) for item in spec.registry] == [("Router", "RouterDecision")]
     trigger = spec.variables["module_1_route"].source.model_dump()["triggers"][0]
     assert (trigger["type"], trigger["tool"], trigger["argument"]) == (
         "tool_call", "pick_route", "route",
     )  # fmt: skip
 
 
-def test_agents_that_talk_go_on_with_the_signal_and_wait_for_the_user_else():
+def test_conversational_agents_wait_for_the_user_without_a_signal():
     spec = wired(6, [agent("Clerk", human_interaction="context"), *TEAM])
     assert rules(spec, "Clerk") == [("clerk_ready", "Alpha"), (None, "user")]
     trigger = spec.variables["clerk_ready"].source.model_dump()["triggers"][0]
@@ -225,15 +237,15 @@ def test_a_router_that_talks_asks_by_its_decision():
 
 
 @pytest.mark.parametrize("given", [{"trigger": "schedule"}, {"human_in_loop": False}])
-def test_nobody_waits_for_the_user_where_none_is(given):
+def test_run_without_a_user_never_waits_for_one(given):
     spec = wired(1, [agent("Clerk", human_interaction="context"), *PEOPLE], **given)
-    assert "user" not in {it.target_agent for it in spec.handoffs}
+    assert "user" not in {handoff.target_agent for handoff in spec.handoffs}
 
 
 def test_rejected_work_goes_back_with_the_comment():
     spec = wired(6, [TEAM[0], agent("Checker", human_interaction="approval")])
-    checker = [it for it in spec.handoffs if it.source_agent == "Checker"]
-    assert [(it.target_agent, it.condition_scope) for it in checker] == [
+    checker = [handoff for handoff in spec.handoffs if handoff.source_agent == "Checker"]
+    assert [(item.target_agent, item.condition_scope) for item in checker] == [
         ("terminate", "pre"),
         ("Alpha", "pre"),
         ("terminate", "pre"),
@@ -241,11 +253,11 @@ def test_rejected_work_goes_back_with_the_comment():
     ]
     assert spec.exposure["Alpha"] == ("checker_approval_comment",)
     rounds = spec.variables["checker_approval_round"].source.model_dump(by_alias=True)
-    assert [(it["from"], it["to"]) for it in rounds["transitions"]] == [
+    assert [(each["from"], each["to"]) for each in rounds["transitions"]] == [
         ("first", "second"),
         ("second", "third"),
     ]
-    assert {it["trigger"]["target_agent"] for it in rounds["transitions"]} == {"Alpha"}
+    assert {each["trigger"]["target_agent"] for each in rounds["transitions"]} == {"Alpha"}
 
 
 def test_without_anybody_before_a_refusal_ends_the_run():
@@ -253,13 +265,13 @@ def test_without_anybody_before_a_refusal_ends_the_run():
     assert rules(spec, "Checker")[0] == ("checker_approval == 'reject'", "terminate")
 
 
-def test_where_nobody_is_waited_for_every_reply_asks():
+def test_agent_without_a_waiting_user_asks_with_every_reply():
     spec, shapes = compiled(
         plan((6, [TEAM[0], agent("Checker", human_interaction="approval")]), trigger="webhook")
     )
-    assert [(it.name, it.auto_invoke) for it in shapes] == [("approve_checker_work", True)]
+    assert [(shape.name, shape.auto_invoke) for shape in shapes] == [("approve_checker_work", True)]
     assert spec.agents[1].auto_tool_mode
-    assert {it.condition_scope for it in spec.handoffs} == {"post"}
+    assert {handoff.condition_scope for handoff in spec.handoffs} == {"post"}
 
 
 def test_very_large_plans_share_what_controls_them():

@@ -9,7 +9,7 @@ import pytest
 from support import contracts
 from weft.packages.workspace import BOARDS, FLOWS, shipped_folder
 
-PACKAGES = sorted(it for it in shipped_folder().iterdir() if it.name not in (*BOARDS, *FLOWS))
+PACKAGES = sorted(item for item in shipped_folder().iterdir() if item.name not in (*BOARDS, *FLOWS))
 
 
 @pytest.mark.parametrize("contract", contracts.CONTRACTS, ids=lambda it: it.__name__)
@@ -45,12 +45,14 @@ def unowned_server(data):
 
 def dead_end(data):
     source = data["handoff_rules"][0]["source_agent"]
-    data["handoff_rules"] = [it for it in data["handoff_rules"] if it["source_agent"] != source]
+    data["handoff_rules"] = [
+        item for item in data["handoff_rules"] if item["source_agent"] != source
+    ]
 
 
 def no_end(data):
     data["handoff_rules"] = [
-        it for it in data["handoff_rules"] if it["target_agent"] not in contracts.ENDS
+        item for item in data["handoff_rules"] if item["target_agent"] not in contracts.ENDS
     ]
 
 
@@ -71,7 +73,7 @@ def states(*changes):
         source = {
             "type": "derived",
             "default": "new",
-            "transitions": [{"from": it, "to": to} for it, to in changes],
+            "transitions": [{"from": item, "to": to} for item, to in changes],
         }
         definition = {"type": 'literal["new", "open", "done"]', "source": source}
         data["context_variables"]["definitions"]["state"] = definition
@@ -129,8 +131,8 @@ BROKEN = [
 @pytest.mark.parametrize(("contract", "stem", "edit", "fault"), BROKEN)
 def test_a_contract_that_is_broken_is_seen(tmp_path, contract, stem, edit, fault):
     folder = copied(tmp_path, "CustomerSupportRouter")
-    for it in contracts.CONTRACTS:
-        it(folder)
+    for item in contracts.CONTRACTS:
+        item(folder)
     change(folder, stem, edit)
     with pytest.raises(AssertionError, match=fault):
         contract(folder)

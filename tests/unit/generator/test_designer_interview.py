@@ -17,7 +17,7 @@ FIELDS = ["goal", "started_by", "approver", "data", "integrations", "specialists
 
 def test_every_question_of_the_form_has_a_default():
     tools = read_package(shipped_folder() / "Generator").spec.tools
-    form = next(it for it in tools if it.function == "interview")
+    form = next(tool for tool in tools if tool.function == "interview")
     assert list(form.response_schema["properties"]) == FIELDS
     assert list(defaults("")) == FIELDS
     assert all(defaults("").values())
@@ -92,7 +92,7 @@ def test_the_goal_is_the_first_sentence_that_says_something(text: str, goal: str
         ("No approval is needed.", "nobody"),
     ],
 )
-def test_nobody_approves_unless_the_brief_speaks_of_it(text: str, approver: str):
+def test_approvals_are_planned_only_if_the_brief_asks_for_them(text: str, approver: str):
     assert defaults(text)["approver"] == approver
 
 
@@ -145,7 +145,7 @@ def test_answers_win_over_what_the_brief_says():
     assert brief.risks == "a tender is lost"
 
 
-def test_blank_answers_are_no_answers_and_nobody_is_nobody():
+def test_blank_answers_count_as_missing():
     text = BRIEFS["02-invoice-approval"]
     assert read_brief(text, {"approver": "  "}).approver == "finance manager"
     assert read_brief(text, {"approver": "Nobody"}).approver is None
@@ -208,7 +208,7 @@ def test_comments_do_not_change_what_is_worked_on():
     changed = design(DESK, comments=comments)
     assert changed.brief.domain == plain.brief.domain
     assert changed.choice.selection == plain.choice.selection
-    assert changed.names == [it for it in plain.names if it != "BillingSpecialist"]
+    assert changed.names == [name for name in plain.names if name != "BillingSpecialist"]
 
 
 def test_words_of_directives_speak_for_no_pattern():
@@ -218,16 +218,16 @@ def test_words_of_directives_speak_for_no_pattern():
     assert "TriageCoordinator" in directed.names
 
 
-def test_another_name_is_no_other_task():
+def test_name_does_not_change_the_task():
     text = "Check invoices one after the other."
-    plain = {it.agent_name: it for it in design(text).agents}["Bookkeeper"]
+    plain = {agent.agent_name: agent for agent in design(text).agents}["Bookkeeper"]
     comments = ["rename the bookkeeper to Clerk", "rename Clerk to ledger keeper"]
-    renamed = {it.agent_name: it for it in design(text, comments=comments).agents}
+    renamed = {agent.agent_name: agent for agent in design(text, comments=comments).agents}
     assert renamed["LedgerKeeper"].objective == plain.objective
     assert renamed["LedgerKeeper"].agent_tools == plain.agent_tools
 
 
-def test_who_was_removed_does_not_come_back_to_fill_the_team():
+def test_removed_agent_does_not_return_to_the_team():
     comments = ["remove technical specialist", "remove billing specialist"]
     names = design(DESK, comments=comments).names
     assert len(names) >= 3

@@ -37,12 +37,12 @@ def test_a_pattern_wins_for_a_brief_that_calls_for_it(name: str, title: str):
     assert quotes
     assert all(quote in BRIEFS[name] for quote in quotes)
     scores = dict(choice.scores)
-    assert list(scores) == [it.title for it in PATTERNS]
+    assert list(scores) == [item.title for item in PATTERNS]
     assert scores[title] == max(scores.values())
 
 
 def test_each_of_the_nine_patterns_is_called_for_by_a_brief():
-    assert set(CALLED_FOR.values()) == {it.title for it in PATTERNS}
+    assert set(CALLED_FOR.values()) == {item.title for item in PATTERNS}
 
 
 @pytest.mark.parametrize("text", ["", "make something with AI", "???", "どうぞよろしく"])
@@ -62,7 +62,7 @@ def test_of_equal_scores_the_rarer_intent_wins():
     scores = dict(choice.scores)
     assert scores["Organic"] == scores["Redundant"]
     assert choice.selection.workflows[0].pattern_name == "Redundant"
-    assert any(it.startswith("Not Organic") for it in choice.reasons)
+    assert any(reason.startswith("Not Organic") for reason in choice.reasons)
 
 
 def test_words_of_comments_count_twice():
@@ -103,7 +103,7 @@ def test_one_workflow_is_named_after_the_goal():
         (BRIEFS["14-leave-request"], "Vacation Processing"),
     ],
 )
-def test_what_the_goal_names_is_in_the_title(text: str, title: str):
+def test_goal_is_in_the_title(text: str, title: str):
     assert choose_pattern(read_brief(text, {})).selection.pack_name == title
 
 
@@ -116,19 +116,21 @@ def test_several_workflows_that_follow_each_other():
     designed = design(BRIEFS["15-customer-lifecycle-pack"])
     selection = designed.choice.selection
     assert selection.is_multi_workflow
-    assert [(it.name, it.role) for it in selection.workflows] == [
+    assert [(workflow.name, workflow.role) for workflow in selection.workflows] == [
         ("Onboarding", "primary"),
         ("Billing", "dependent"),
     ]
     assert "2 workflows" in (selection.decomposition_reason or "")
-    assert {it.workflow for it in designed.strategy.modules} == {"Onboarding", "Billing"}
-    approvals = [it.workflow for it in designed.strategy.modules if "Approval" in it.module_name]
+    assert {module.workflow for module in designed.strategy.modules} == {"Onboarding", "Billing"}
+    approvals = [
+        module.workflow for module in designed.strategy.modules if "Approval" in module.module_name
+    ]
     assert approvals == ["Billing"]
 
 
 def test_each_of_several_has_a_pattern_and_a_role_of_its_own():
     workflows = choose_pattern(read_brief(BRIEFS["16-hiring-pack"], {})).selection.workflows
-    assert [(it.name, it.role, it.pattern_name) for it in workflows] == [
+    assert [(workflow.name, workflow.role, workflow.pattern_name) for workflow in workflows] == [
         ("Screening", "primary", "Pipeline"),
         ("Interview", "dependent", "Organic"),
         ("Newsletter", "independent", "Feedback Loop"),
@@ -138,7 +140,7 @@ def test_each_of_several_has_a_pattern_and_a_role_of_its_own():
 def test_several_that_are_not_named_are_the_preparation_and_the_work():
     text = "Make three workflows for refunds in our shop."
     selection = choose_pattern(read_brief(text, {})).selection
-    assert [it.name for it in selection.workflows] == [
+    assert [workflow.name for workflow in selection.workflows] == [
         "OrderPreparation",
         "OrderExecution",
         "OrderFollowUp",

@@ -81,7 +81,7 @@ def test_a_good_component_passes():
         (GOOD.replace("onSubmit={send}", "onSubmit={onResponse}"), "passes onResponse on"),
     ],
 )
-def test_what_is_no_such_component_is_refused(source, why):
+def test_unknown_component_is_refused(source, why):
     assert why in "; ".join(faults(source))
 
 
@@ -123,7 +123,7 @@ def test_what_is_no_such_component_is_refused(source, why):
         "while (true) {}",
     ],
 )
-def test_what_leads_out_is_refused(statement):
+def test_path_that_leads_out_is_refused(statement):
     assert faults(inside(statement)), statement
 
 

@@ -103,7 +103,7 @@ def test_the_plain_version_and_a_good_one_pass():
         (PLAIN.replace("summary: str", "resume: str"), "its result lacks summary"),
     ],
 )
-def test_what_is_no_such_function_is_refused(source, why):
+def test_unknown_function_is_refused(source, why):
     found = faults(source)
     assert found
     assert why in "; ".join(found)
@@ -140,7 +140,7 @@ def test_what_is_no_such_function_is_refused(source, why):
         "del Context",
     ],
 )
-def test_what_would_happen_at_import_is_refused(above):
+def test_code_with_import_effects_is_refused(above):
     assert faults(with_body("pass", above))
 
 
@@ -169,7 +169,7 @@ def test_what_would_happen_at_import_is_refused(above):
     ],
 )
 def test_other_imports_are_refused(above):
-    assert any("import" in it for it in faults(with_body("pass", above)))
+    assert any("import" in fault for fault in faults(with_body("pass", above)))
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_other_imports_are_refused(above):
         "from pydantic import BaseModel; BaseModel.parse_raw(text, allow_pickle=True)",
     ],
 )
-def test_what_leads_out_is_refused(body):
+def test_path_that_leads_out_is_refused(body):
     assert faults(with_body(body)), body
 
 

@@ -38,7 +38,7 @@ def agent_tool(one: ToolShape) -> dict:
 
 
 def spec_for(*shapes, variables=None, **rest):
-    return declared(variables or {}, tools=[agent_tool(it) for it in shapes], **rest)
+    return declared(variables or {}, tools=[agent_tool(shape) for shape in shapes], **rest)
 
 
 def as_bytes(files):
@@ -46,7 +46,7 @@ def as_bytes(files):
 
 
 def returned(told):
-    return [it.value for it in told.of(ToolReturned)]
+    return [item.value for item in told.of(ToolReturned)]
 
 
 def run(one, spec, *lines, **around):
@@ -55,7 +55,7 @@ def run(one, spec, *lines, **around):
 
 
 def codes(spec, files):
-    return {it.code for it in check(Subject(spec, "W", files)) if it.severity != "note"}
+    return {item.code for item in check(Subject(spec, "W", files)) if item.severity != "note"}
 
 
 def test_a_decision_gives_back_what_was_decided():
@@ -201,7 +201,7 @@ def test_access_tells_of_a_secret_only_whether_it_is_there():
     assert returned(told) == [{"key": True}]
 
 
-def test_what_the_tool_may_not_set_it_does_not_try_to():
+def test_generated_tool_sets_only_its_variables():
     variables = {"stage": derived("str", "new", writers=["other"])}
     one = shape("access", variables=("stage",), parameters=(FieldShape("stage", "str"),))
     assert "set(" not in tool_files([one], spec_for(one, variables=variables))["tools/work.py"]
@@ -257,11 +257,15 @@ def test_hostile_text_stays_text(kind, tmp_path):
     files = tool_files([one], spec)
     (text,) = files.values()
     tree = ast.parse(text)
-    functions = [it for it in tree.body if isinstance(it, ast.FunctionDef | ast.AsyncFunctionDef)]
-    assert [it.name for it in functions if not it.name.startswith("_")] == ["work"]
-    imported = {it.module for it in ast.walk(tree) if isinstance(it, ast.ImportFrom)}
+    functions = [
+        item for item in tree.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    assert [function.name for function in functions if not function.name.startswith("_")] == [
+        "work"
+    ]
+    imported = {item.module for item in ast.walk(tree) if isinstance(item, ast.ImportFrom)}
     assert imported <= {"typing", "pydantic", "weft"}
-    assert not {it for it in codes(spec, files) if it.startswith(("TOOL", "VAR021", "BIND"))}
+    assert not {code for code in codes(spec, files) if code.startswith(("TOOL", "VAR021", "BIND"))}
     assert files == tool_files([one], spec)
 
 
@@ -271,7 +275,9 @@ def test_every_kind_is_clean_by_ruff(tmp_path):
         "plan": variable("any", "database", collection="plans", search_by="user_id"),
         "order": variable("dict", "entity", collection="orders", search_by="user_id"),
     }
-    fields = tuple(FieldShape(f"field_number_{it}", "list[any] | null", HOSTILE) for it in range(9))
+    fields = tuple(
+        FieldShape(f"field_number_{item}", "list[any] | null", HOSTILE) for item in range(9)
+    )
     shapes = [
         shape(kind, f"{kind}_{number}", purpose=HOSTILE, parameters=chosen, variables=names)
         for kind in KINDS

@@ -81,7 +81,7 @@ def test_a_question_is_asked_and_its_answer_sets_the_variable():
     one = question()
     spec = spec_for(one, decision=derived("optional[str]", None, answered("decision")))
     files = ui_files([one], spec)
-    assert not [it for it in check(Subject(spec, "W", files)) if it.severity == "error"]
+    assert not [item for item in check(Subject(spec, "W", files)) if item.severity == "error"]
 
     async def answer(host, run):
         (request,) = await host.requests(scope=ADA)
@@ -90,7 +90,7 @@ def test_a_question_is_asked_and_its_answer_sets_the_variable():
 
     model = ScriptedModel([call("approve", title="Plan B"), "Done."])
     told = play(spec, model, code=as_bytes(files), after=answer)
-    assert [it.value for it in told.of(ToolReturned)] == [{"decision": "accept"}]
+    assert [item.value for item in told.of(ToolReturned)] == [{"decision": "accept"}]
     assert told.values("decision")[-1] == "accept"
 
 
@@ -99,17 +99,17 @@ def test_a_component_parses_and_answers_with_the_declared_keys(fields):
     one = question(result=fields)
     text = ui_files([one], spec_for(one))["tools/Approval.jsx"]
     assert parses(text), text
-    assert jsx_faults(text, "Approval", [it.name for it in fields]) == []
+    assert jsx_faults(text, "Approval", [field.name for field in fields]) == []
     assert len([*default_exports(text)]) == 1
     assert set(re.findall(r'from "([^"]+)"', text)) <= {"react"}
     (sent,) = re.findall(r"onResponse\((.*?)\);", text, re.DOTALL)
-    assert all(f"{it.name}: " in sent for it in fields)
+    assert all(f"{field.name}: " in sent for field in fields)
 
 
 def test_a_key_that_only_a_trigger_names_is_asked_for():
     one = question(result=())
     spec = spec_for(one, reason=derived("optional[str]", None, answered("reason.short")))
-    assert [it.name for it in response_fields(one, spec)] == ["reason"]
+    assert [field.name for field in response_fields(one, spec)] == ["reason"]
     assert "reason: values.reason" in ui_files([one], spec)["tools/Approval.jsx"]
 
 
@@ -119,14 +119,14 @@ def test_two_tools_may_share_a_component():
     assert sorted(files) == ["tools/Approval.jsx", "tools/again.py", "tools/approve.py"]
 
 
-def test_hostile_text_is_no_markup():
+def test_hostile_text_is_escaped():
     one = question(purpose=HOSTILE, label=HOSTILE, summary=HOSTILE)
     files = ui_files([one], spec_for(one))
     assert parses(files["tools/Approval.jsx"])
     assert len([*default_exports(files["tools/Approval.jsx"])]) == 1
     root = PARSER.parse(files["tools/Approval.jsx"].encode()).root_node
-    calls = [it for it in nodes(root) if it.type == "call_expression"]
-    assert "alert" not in {it.child_by_field_name("function").text.decode() for it in calls}
+    calls = [node for node in nodes(root) if node.type == "call_expression"]
+    assert "alert" not in {call.child_by_field_name("function").text.decode() for call in calls}
     compile(files["tools/approve.py"], "approve.py", "exec")
 
 
@@ -148,7 +148,7 @@ def test_boundary_functions_tell_what_there_is_and_keep_it(tmp_path):
         "after_chat_done": derived("bool", False),
         "after_agent_count": derived("int", 0),
     }
-    hooks = [{"hook_type": it, "file": f"{it}.py", "function": it} for it in POINTS]
+    hooks = [{"hook_type": item, "file": f"{item}.py", "function": item} for item in POINTS]
     lifecycle = [
         {
             "tool_type": "Lifecycle_Tool",
@@ -163,7 +163,7 @@ def test_boundary_functions_tell_what_there_is_and_keep_it(tmp_path):
     files = {**hook_files(spec), **tool_files([], spec)}
     assert all(python_faults(text, text) == [] for text in files.values())
     found = check(Subject(spec, "W", files))
-    assert not [it for it in found if it.code.startswith(("HOOK", "TOOL", "VAR021"))]
+    assert not [item for item in found if item.code.startswith(("HOOK", "TOOL", "VAR021"))]
     told = play(
         spec,
         ScriptedModel(["Done."]),
@@ -199,7 +199,7 @@ def test_hooks_change_instructions_and_messages():
     assert 'Also: Be "brief".' in model.requests[0].messages[0]["content"]
     assert model.requests[0].messages[-1]["content"] == "Hello\n\nworld"
     assert told.state.messages[-1].text == "Write to (address),\n\ncard (number)."
-    assert not [it for it in check(Subject(spec, "W", files)) if it.code.startswith("HOOK")]
+    assert not [item for item in check(Subject(spec, "W", files)) if item.code.startswith("HOOK")]
 
 
 def test_numbers_in_a_structured_reply_stay():
@@ -231,16 +231,16 @@ def test_texts_in_a_structured_reply_are_hidden():
 def service_spec(service, boundaries):
     """Return a workflow with a service that a tool asks, and these functions at boundaries."""
     asked = {
-        it: {
-            f"{it}_service_query": derived("str", ""),
-            f"{it}_service_answer": variable(
-                "any", "external", service="Slack", operation=it, refresh_strategy="on_demand",
-                url=service.url(f"/{it}") + f"?q={{{it}_service_query}}",
+        item: {
+            f"{item}_service_query": derived("str", ""),
+            f"{item}_service_answer": variable(
+                "any", "external", service="Slack", operation=item, refresh_strategy="on_demand",
+                url=service.url(f"/{item}") + f"?q={{{item}_service_query}}",
             ),
         }
-        for it in ("charge_card", *boundaries)
+        for item in ("charge_card", *boundaries)
     }  # fmt: skip
-    variables = {name: it for one in asked.values() for name, it in one.items()}
+    variables = {name: item for one in asked.values() for name, item in one.items()}
     hooks = [
         {"hook_type": point, "file": f"{name}.py", "function": name, "integration": "Slack"}
         for name, point in boundaries.items()
@@ -255,6 +255,6 @@ def test_boundary_functions_ask_their_own_service_and_no_other():
     code = as_bytes(hook_files(service_spec(SimpleNamespace(url=str), boundaries)))
     told = play(made, ScriptedModel(["All is well."]), code=code, service=service)
     assert told.row.outcome == "completed"
-    assert [it.path_qs for it in service.seen] == [
+    assert [item.path_qs for item in service.seen] == [
         "/load_case?q=ada", "/post_it?q=All%20is%20well.",
     ]  # fmt: skip

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.effort import TIMES
 from weft.generator.merge import Conflict, FilesMerged, merge, merge_files
 
 #: Few letters, so that lines repeat and move; the last line may have no end.
@@ -11,20 +12,20 @@ TEXTS = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n", "d"]), max_size=12)
 
 
 @given(TEXTS, TEXTS)
-def test_what_only_a_person_changed_stays(base: str, mine: str):
+def test_edits_of_a_person_are_kept(base: str, mine: str):
     assert merge(base, mine, base) == merge(base, base, mine)
     assert merge(base, mine, base).text == mine
     assert merge(base, mine, base).conflicts == ()
 
 
 @given(TEXTS, TEXTS)
-def test_what_both_changed_alike_is_there_once(base: str, both: str):
+def test_equal_changes_are_merged_once(base: str, both: str):
     assert merge(base, both, both).text == both
     assert merge(base, both, both).conflicts == ()
 
 
 @given(TEXTS, TEXTS, TEXTS)
-@settings(max_examples=300)
+@settings(max_examples=60 * TIMES)
 def test_sides_do_not_matter(base: str, mine: str, theirs: str):
     one, other = merge(base, mine, theirs), merge(base, theirs, mine)
     assert len(one.conflicts) == len(other.conflicts)
@@ -39,7 +40,9 @@ PLACES = st.sets(st.integers(0, 9).map(lambda it: it * 3))
 def edited(places: set[int], kind: str) -> str:
     """Return thirty lines, some of them replaced, deleted or followed by a new one."""
     new = {"replace": "new {}\n", "delete": "", "insert": "line {}\nnew {}\n"}[kind]
-    return "".join((new if it in places else "line {}\n").format(it, it) for it in range(30))
+    return "".join(
+        (new if item in places else "line {}\n").format(item, item) for item in range(30)
+    )
 
 
 @given(PLACES, PLACES, st.sampled_from(["replace", "delete", "insert"]))

@@ -172,7 +172,7 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
     "DownloadRequestOutput": [{"agent_message": "Your workflow bundle is ready for download!"}],
 }  # fmt: skip
 #: The agents of the second half.
-MAKERS = [it.agent for it in STEPS if it.output in EXAMPLES]
+MAKERS = [item.agent for item in STEPS if item.output in EXAMPLES]
 
 
 def output_model(name: str) -> type[Part]:
@@ -182,21 +182,21 @@ def output_model(name: str) -> type[Part]:
 def objects(value: Any) -> list[dict[str, Any]]:
     """Return every object in a value whose keys are fixed, the outermost first."""
     if isinstance(value, list):
-        return [it for one in value for it in objects(one)]
+        return [each for one in value for each in objects(one)]
     if not isinstance(value, dict):
         return []
     named = ("definitions", "agents", "fields", "schema", "query_template")
     inner = [
-        it
+        each
         for key, one in value.items()
-        for it in (objects(list(one.values()) if key in named and isinstance(one, dict) else one))
+        for each in (objects(list(one.values()) if key in named and isinstance(one, dict) else one))
         if key != "query_template"
     ]
     return [value, *inner]
 
 
 @pytest.mark.parametrize(
-    ("name", "example"), [(name, it) for name, several in EXAMPLES.items() for it in several]
+    ("name", "example"), [(name, item) for name, several in EXAMPLES.items() for item in several]
 )
 def test_every_alternative_validates_and_a_wrong_field_is_refused(name, example):
     output_model(name).model_validate(example)
@@ -208,7 +208,7 @@ def test_every_alternative_validates_and_a_wrong_field_is_refused(name, example)
 
 
 @pytest.mark.parametrize("key", ["env_var", "default_value", "required"])
-def test_what_a_source_needs_must_be_there(key):
+def test_inputs_of_a_source_are_required(key):
     source = {"type": "config", "env_var": "REGION", "default_value": "eu", "required": False}
     del source[key]
     with pytest.raises(ValidationError):
@@ -217,7 +217,7 @@ def test_what_a_source_needs_must_be_there(key):
 
 def test_every_output_of_the_second_half_has_an_example():
     assert len(MAKERS) == 10
-    assert {STEP_OF[it].output for it in MAKERS} == EXAMPLES.keys()
+    assert {STEP_OF[item].output for item in MAKERS} == EXAMPLES.keys()
 
 
 def draft() -> Draft:
@@ -243,7 +243,7 @@ def draft() -> Draft:
 
 
 @pytest.mark.parametrize("agent_name", MAKERS)
-def test_what_agents_report_of_a_draft_fits_their_output(agent_name):
+def test_reports_about_a_draft_fit_the_output_models(agent_name):
     step = STEP_OF[agent_name]
     report = output_of(agent_name, draft())
     output_model(step.output or "").model_validate(report)
@@ -253,21 +253,21 @@ def test_what_agents_report_of_a_draft_fits_their_output(agent_name):
 def test_reports_hold_what_the_draft_has():
     one = draft()
     manifest = output_of("ToolsManagerAgent", one)["tools"]
-    assert [it["function"] for it in manifest] == [it.function for it in one.spec.tools]
+    assert [item["function"] for item in manifest] == [tool.function for tool in one.spec.tools]
     files = output_of("AgentToolsFileGenerator", one)["tools"]
-    assert {it["filename"]: it["installRequirements"] for it in files} == {
+    assert {file["filename"]: file["installRequirements"] for file in files} == {
         "tools/ask_crm.py": ["httpx>=0.27"],
         "tools/load.py": [],
         "tools/record_router_route.py": [],
     }
     shown = output_of("UIFileGenerator", one)["tools"]
-    assert [it["filename"] for it in shown] == ["tools/ApproveIt.jsx", "tools/approve_it.py"]
+    assert [item["filename"] for item in shown] == ["tools/ApproveIt.jsx", "tools/approve_it.py"]
     hooks = output_of("HookAgent", one)["hook_files"]
-    assert [(it["filename"], it["trigger"]) for it in hooks] == [
+    assert [(hook["filename"], hook["trigger"]) for hook in hooks] == [
         ("hooks/clerk.py", "update_agent_state")
     ]
     plan_ = output_of("ContextVariablesAgent", one)["ContextVariablesPlan"]
-    kinds = {name: it["source"]["type"] for name, it in plan_["definitions"].items()}
+    kinds = {name: item["source"]["type"] for name, item in plan_["definitions"].items()}
     assert kinds["the_data_reference"] == "data_reference"
     assert kinds["the_static"] == "config"
 

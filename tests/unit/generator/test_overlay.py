@@ -121,7 +121,7 @@ DUMP = SPEC.model_dump(mode="json", by_alias=True)
 
 
 def files(*paths: str) -> list[dict]:
-    return [{"filename": it, "content": CODE[it], "installRequirements": []} for it in paths]
+    return [{"filename": path, "content": CODE[path], "installRequirements": []} for path in paths]
 
 
 PLAIN = {
@@ -161,7 +161,7 @@ def test_the_plain_version_changes_nothing(agent):
 
 def test_the_draft_checks_clean():
     found = check(Subject(SPEC, "Desk", dict(CODE)))
-    assert not [it for it in found if it.severity == "error"]
+    assert not [item for item in found if item.severity == "error"]
 
 
 CLERK = ("agents", 0, "prompt_sections")
@@ -237,11 +237,11 @@ BAD = [
 
 
 @pytest.mark.parametrize(("agent", "path", "value", "why"), BAD)
-def test_what_does_not_pass_is_dropped_with_a_reason(agent, path, value, why):
+def test_refused_draft_is_dropped_with_a_reason(agent, path, value, why):
     made, replaced = put(agent, *path, value=value)
     assert made == DRAFT
-    assert any(why in it.why for it in replaced), replaced
-    assert all(it.agent == agent and it.what for it in replaced)
+    assert any(why in item.why for item in replaced), replaced
+    assert all(item.agent == agent and item.what for item in replaced)
 
 
 def test_words_of_plans_for_sources_are_understood():
@@ -249,10 +249,10 @@ def test_words_of_plans_for_sources_are_understood():
     assert overlay(DRAFT, "ContextVariablesAgent", output) == (DRAFT, ())
 
 
-def test_what_is_left_out_is_reported():
+def test_omitted_parts_are_reported():
     made, replaced = put("AgentsAgent", "agents", value=PLAIN["AgentsAgent"]["agents"][:1])
     assert made == DRAFT
-    assert [(it.what, it.why) for it in replaced] == [("agents.Judge", "it was left out")]
+    assert [(item.what, item.why) for item in replaced] == [("agents.Judge", "it was left out")]
 
 
 def test_seeds_of_nulls_say_nothing():
@@ -283,7 +283,7 @@ def test_odd_input_changes_nothing_and_raises_nothing(agent, output):
     made, replaced = overlay(DRAFT, agent, output)
     assert made == DRAFT
     assert len(replaced) <= 51
-    assert all(len(it.what) <= 120 and len(it.why) < 1000 for it in replaced)
+    assert all(len(item.what) <= 120 and len(item.why) < 1000 for item in replaced)
 
 
 def test_deeply_nested_input_raises_nothing():
@@ -311,7 +311,7 @@ DRAWN = CODE["tools/Approval.jsx"].replace("Please choose", "Well?")
 )
 def test_good_code_stays(agent, key, path, content):
     output = deepcopy(PLAIN[agent])
-    entry = next(it for it in output[key] if it["filename"] == path)
+    entry = next(item for item in output[key] if item["filename"] == path)
     entry["content"] = content
     made, replaced = overlay(DRAFT, agent, output)
     assert replaced == ()
@@ -340,7 +340,7 @@ def test_bad_code_is_dropped_with_a_reason(agent, key, entry, why):
     output[key][0].update(entry)
     made, replaced = overlay(DRAFT, agent, output)
     assert made == DRAFT
-    assert any(why in it.why for it in replaced), replaced
+    assert any(why in item.why for item in replaced), replaced
 
 
 def test_nothing_is_installed_for_a_component():
@@ -368,6 +368,6 @@ def test_a_file_that_comes_twice_counts_once():
     assert replaced[0].why == "it is there twice"
 
 
-def test_texts_may_hold_braces_that_are_no_variables():
+def test_braces_without_a_name_are_literal():
     assert text_faults('Reply with {"a": 1} and {{name}} for {user_id}.', ()) == []
     assert text_faults("  ", ()) == ["it says nothing"]

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from support.effort import TIMES
 from support.mermaid_play import Read, read_by_mermaid
 from support.plan_play import (
     complete_data,
+    extended,
     of_pattern,
     plan_of,
     planned_agent,
@@ -50,7 +52,9 @@ TEXTS = [
 
 def parsed(diagrams: list[str]) -> list[Read]:
     read = read_by_mermaid(diagrams)
-    failed = [(diagram, it.error) for diagram, it in zip(diagrams, read, strict=True) if it.error]
+    failed = [
+        (diagram, item.error) for diagram, item in zip(diagrams, read, strict=True) if item.error
+    ]
     assert not failed
     return read
 
@@ -95,7 +99,7 @@ def test_mermaid_reads_random_texts_as_they_were_meant():
     texts: list[str] = []
 
     @settings(
-        max_examples=150,
+        max_examples=40 * TIMES,
         database=None,
         derandomize=True,
         phases=[Phase.generate],
@@ -138,7 +142,7 @@ def test_plans_of_every_pattern_and_with_any_text_parse():
         for size in (1, 2, 3, 16)
     ]
     hostile = [named(text) for text in HOSTILE if text.strip(" \t\0\u2028")]
-    plans = [plan_of(data) for data in (*teams, *hostile, two_workflows())]
+    plans = [plan_of(data) for data in (*teams, *hostile, two_workflows(), extended())]
     parsed([plan.diagram.mermaid_diagram for plan in plans])
     for plan in plans:
         assert plan_drawing(plan).isascii()
@@ -180,7 +184,7 @@ def diagram_lines(data: dict[str, Any]) -> list[str]:
              "        n1->>n3: gives the task", "        n3->>n1: is done", "    end", "end"]),
     ],
 )  # fmt: skip
-def test_a_module_is_told_by_its_pattern(pattern_id: int, told: list[str]):
+def test_module_is_described_by_its_pattern(pattern_id: int, told: list[str]):
     assert lines_of(pattern_id, "A", "B", "C") == told
 
 
@@ -205,12 +209,35 @@ def test_the_evaluator_decides_wherever_it_stands():
     assert "    n2->>n1: gives its answer" in diagram_lines(of_pattern(7, agents))
 
 
-def test_what_is_shown_to_people_is_a_message_to_them_and_back():
+def test_surface_is_a_message_to_the_user_and_back():
     told = diagram_lines(complete_data())
     assert told[:3] == [
         "Note over n1: uses analyze_request",
         "n1->>n0: Need more information#58; ClarificationRequest (inline)",
         "n0->>n1: answers request_clarification",
+    ]
+
+
+def test_a_role_answers_for_itself_and_ways_are_alternatives():
+    drawn = plan_of(extended()).diagram.mermaid_diagram
+    assert "    actor n0 as User\n    actor n1 as role#58;duty\n" in drawn
+    told = [line.strip() for line in drawn.splitlines()]
+    assert "Note over n2: whenever the user says fire, smoke#58; to Emergency" in told
+    ways = told.index("alt urgent")
+    assert told[ways : ways + 13] == [
+        "alt urgent",
+        "n2->>n5: hands over#58; It cannot wait.",
+        "else solved",
+        "Note over n2: the run ends",
+        "else unclear",
+        "n2->>n0: waits for an answer",
+        "end",
+        "Note over n5: M2#58; Emergency (Context#45;Aware Routing)",
+        "n5->>n1: Are you coming#63;#58; DutyAlert (inline)",
+        "n1->>n5: answers alert_duty",
+        "alt coming",
+        "Note over n5: the run ends",
+        "end",
     ]
 
 
@@ -271,7 +298,9 @@ def test_the_largest_plan_is_drawn_in_brief():
     data["ModuleAgents"] = [
         {
             "module_index": n,
-            "agents": [planned_agent(it, agent_tools=tools) for it in names[n * 16 : n * 16 + 16]],
+            "agents": [
+                planned_agent(name, agent_tools=tools) for name in names[n * 16 : n * 16 + 16]
+            ],
         }
         for n in range(12)
     ]

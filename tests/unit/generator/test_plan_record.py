@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from support.plan_play import complete_data, plan_of, planned_agent, planned_tool, two_workflows
+from support.plan_play import (
+    complete_data,
+    extended,
+    plan_of,
+    planned_agent,
+    planned_tool,
+    two_workflows,
+)
 from weft.generator.plan import Change, change_lines, compare_plans, plan_hash, plan_lines
 from weft.spec.plan import ActionPlan
 
@@ -33,8 +40,14 @@ def test_a_plan_is_named_by_its_parts_and_not_by_its_round():
 
 
 def test_a_plan_that_was_written_and_read_has_the_same_hash():
-    plan = plan_of(two_workflows())
-    assert plan_hash(ActionPlan.model_validate_json(plan.model_dump_json())) == plan_hash(plan)
+    for data in (two_workflows(), extended()):
+        plan = plan_of(data)
+        assert plan_hash(ActionPlan.model_validate_json(plan.model_dump_json())) == plan_hash(plan)
+
+
+def test_a_plan_without_the_optional_fields_keeps_the_hash_it_always_had():
+    hash_of_an_old_plan = "493873a15b14855d10cccb00585caa1c40230b8dc337f055ccd2f2fc320f43bf"
+    assert plan_hash(plan_of(complete_data())) == hash_of_an_old_plan
 
 
 @pytest.mark.parametrize(
@@ -51,6 +64,50 @@ def test_every_part_counts(change: Callable[[Data], object]):
     assert changed(change)
 
 
+EXTENSIONS: dict[str, tuple[Callable[[Data], object], str]] = {
+    "a way": (
+        lambda it: it["WorkflowStrategy"]["modules"][0]["leads_to"][0].update(reason="It burns."),
+        (
+            "~ WorkflowStrategy.modules[Request Classification].leads_to[urgent].reason: "
+            '"It cannot wait." -> "It burns."'
+        ),
+    ),
+    "a prohibition": (
+        lambda it: it["WorkflowStrategy"].update(never=None),
+        '- WorkflowStrategy.never: ["Never promise a refund."]',
+    ),
+    "a scenario": (
+        lambda it: it["WorkflowStrategy"]["scenarios"][0].update(expect="The end."),
+        (
+            '~ WorkflowStrategy.scenarios: [{"says": ["The oven is on fire."], "expect": [{'
+            '"asked": "role:duty"}]}] -> [{"says": ["The oven is on fire."], '
+            '"expect": ["The end."]}]'
+        ),
+    ),
+    "who decides": (
+        lambda it: it["ModuleAgents"][1]["agents"][0].update(approver="group:night"),
+        '~ ModuleAgents[DutyAgent].approver: "role:duty" -> "group:night"',
+    ),
+    "a key": (
+        lambda it: it["TechnicalBlueprint"]["global_context_variables"][1].update(key="user_id"),
+        '~ TechnicalBlueprint.global_context_variables[case_record].key: "chat_id" -> "user_id"',
+    ),
+    "a field": (
+        lambda it: it["TechnicalBlueprint"]["global_context_variables"][1]["fields"].pop(),
+        (
+            '- TechnicalBlueprint.global_context_variables[case_record].fields[cost]: {"type": '
+            '"float", "description": "In euros."}'
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("fact", EXTENSIONS)
+def test_a_changed_fact_is_one_change(fact: str):
+    change, line = EXTENSIONS[fact]
+    assert change_lines(changed(change, extended())) == [line]
+
+
 def test_a_changed_text_is_one_change():
     found = changed(lambda it: it["ModuleAgents"][0]["agents"][0].update(objective="Route well."))
     assert found == (
@@ -61,7 +118,7 @@ def test_a_changed_text_is_one_change():
     ]
 
 
-def test_what_is_new_and_what_is_gone_is_found_by_name():
+def test_additions_and_removals_are_found_by_name():
     def change(data: Data) -> None:
         agents = data["ModuleAgents"][0]["agents"]
         agents.insert(0, planned_agent("Greeter"))
@@ -70,7 +127,7 @@ def test_what_is_new_and_what_is_gone_is_found_by_name():
         data["TechnicalBlueprint"]["global_context_variables"] = []
 
     found = changed(change)
-    assert [(it.path, it.before is None, it.after is None) for it in found] == [
+    assert [(item.path, item.before is None, item.after is None) for item in found] == [
         ("TechnicalBlueprint.global_context_variables[current_domain]", False, True),
         ("ModuleAgents[RouterAgent].agent_tools[greet]", True, False),
         ("ModuleAgents[TechSpecialist]", False, True),
@@ -93,7 +150,7 @@ def test_a_module_that_moves_is_the_same_module():
         component["module_name"] = modules[1]["module_name"]
 
     found = changed(change, two_workflows())
-    assert [it.path for it in found] == [
+    assert [item.path for item in found] == [
         "WorkflowStrategy.modules in order",
         "ModuleAgents in order",
     ]
@@ -109,18 +166,18 @@ def test_an_agent_that_moves_to_another_module_is_the_same_agent():
     )
 
 
-def test_names_that_stand_twice_are_told_apart():
+def test_equal_names_are_distinguished():
     def change(data: Data) -> None:
         data["ModuleAgents"][0]["agents"].append(planned_agent("RouterAgent"))
 
-    assert [it.path for it in changed(change)] == ["ModuleAgents[RouterAgent2]"]
+    assert [item.path for item in changed(change)] == ["ModuleAgents[RouterAgent2]"]
 
 
 def test_another_diagram_of_the_same_plan_is_a_change():
     plan = plan_of(complete_data())
     diagram = plan.diagram.model_copy(update={"mermaid_diagram": "sequenceDiagram"})
     found = compare_plans(plan, plan.model_copy(update={"diagram": diagram}))
-    assert [it.path for it in found] == ["MermaidSequenceDiagram.mermaid_diagram"]
+    assert [item.path for item in found] == ["MermaidSequenceDiagram.mermaid_diagram"]
 
 
 def test_a_plan_is_read_as_lines():
@@ -190,6 +247,35 @@ def test_everything_a_plan_may_say_is_read():
         assert line in lines
     made = "  Reporter (generator, interaction none, 30 replies, makes text): "
     assert f"{made}Do the work of Reporter." in lines
+
+
+def test_what_matters_of_a_plan_is_read():
+    lines = plan_lines(plan_of(extended()))
+    for line in (
+        "  greeting: What is broken?",
+        "  whenever the user says fire, smoke: -> Emergency",
+        "    reads faq; writes symptoms, cost; comes to urgent, solved, unclear",
+        "  urgent -> Emergency (It cannot wait.)",
+        "  solved -> end",
+        "    asks role:duty; comes to coming; tells the user: Help comes.",
+        (
+            '    key: "chat_id", collection: "Cases", fields: [{"name": "symptoms"}, {"name": '
+            '"cost", "type": "float", "description": "In euros."}]'
+        ),
+        '    shows: ["symptoms"], fields: [{"name": "remark"}]',
+        "Never",
+        "  Never promise a refund.",
+        '  The oven is on fire. => {"asked": "role:duty"}',
+        "  OPEN: who answers at night",
+    ):
+        assert line in lines
+    data = complete_data()
+    data["WorkflowStrategy"] |= {
+        "trigger": "schedule",
+        "human_in_loop": False,
+        "start": {"cron": "0 6 * * MON"},
+    }
+    assert '  start: cron: "0 6 * * MON"' in plan_lines(plan_of(data))
 
 
 def test_a_plan_cannot_reach_the_terminal_itself():

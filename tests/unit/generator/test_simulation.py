@@ -12,7 +12,7 @@ from weft.spec.workflow import WorkflowSpec
 
 #: The Generator's replies must be a plan that holds, which nobody makes up.
 OTHERS = (*BOARDS, *FLOWS, *EVERYWHERE)
-PACKAGES = sorted(it for it in shipped_folder().iterdir() if it.name not in OTHERS)
+PACKAGES = sorted(item for item in shipped_folder().iterdir() if item.name not in OTHERS)
 END = {"source_agent": "Clerk", "target_agent": "terminate"}
 
 
@@ -27,7 +27,7 @@ def declared(
                 **({"trigger": trigger} if trigger else {}),
                 **(orchestrator or {}),
             },
-            "agents": [{"agent_name": it, **(agent or {})} for it in agents],
+            "agents": [{"agent_name": each, **(agent or {})} for each in agents],
             "handoffs": handoffs,
             **parts,
         }
@@ -54,9 +54,9 @@ def test_the_runs_of_every_shipped_conversation_come_to_everything(folder):
     found = simulate(package.spec, package.code)
     assert found.ok, (found.missed, found.problems)
     assert len(found.runs) <= MOST_RUNS
-    assert {it.outcome for it in found.runs} == {"completed"}
+    assert {each.outcome for each in found.runs} == {"completed"}
     assert {agent for run in found.runs for agent in run.agents} == {
-        it.agent_name for it in package.spec.agents
+        each.agent_name for each in package.spec.agents
     }
     assert time.process_time() - begun < 4  # About half a second for the largest.
 
@@ -97,10 +97,10 @@ def test_every_start_is_made_up(trigger, initiated_by):
     )
     found = simulate(spec, {})
     assert found.ok, found.problems
-    assert [it.outcome for it in found.runs] == ["completed"]
+    assert [run.outcome for run in found.runs] == ["completed"]
 
 
-def test_a_document_that_no_value_fits_is_told():
+def test_document_that_accepts_no_value_is_reported():
     start = {"type": "database_condition", "collection": "C", "condition": "a == 1 and a == 2"}
     found = simulate(declared(start), {})
     assert "does not hold" in found.problems[0]
@@ -195,7 +195,7 @@ def test_people_give_every_answer_that_decides(addressee):
     )
     found = simulate(spec, {"tools/t.py": ASKS})
     assert found.ok, (found.problems, found.missed)
-    taken = {it for run in found.runs for it in run.handoffs}
+    taken = {handoff for run in found.runs for handoff in run.handoffs}
     assert "Clerk -> Teller when decision == 'no'" in taken
 
 
@@ -258,21 +258,21 @@ def needy(source):
     )
 
 
-def test_a_tool_that_fails_is_told_although_the_runs_end():
+def test_failed_tool_is_logged_although_the_run_ends():
     found = simulate(needy({"type": "static", "value": None}), {"tools/t.py": NEEDY})
-    assert {it.outcome for it in found.runs} == {"completed"}
+    assert {run.outcome for run in found.runs} == {"completed"}
     assert found.problems == (
         "the tool act failed: ValueError at tools/t.py:8: ADDRESS is not set",
     )
 
 
-def test_the_environment_lacks_nothing_and_what_a_tool_declines_is_no_failure():
+def test_declined_tool_call_is_not_a_failure():
     named = {"type": "environment", "env_var": "ADDRESS"}
     found = simulate(needy(named), {"tools/t.py": NEEDY})
     assert found.ok, found.problems
 
 
-def test_words_of_people_are_said_too():
+def test_messages_of_people_are_shown_too():
     heard = {"type": "user_text", "match": {"contains": "goodbye"}}
     spec = declared(
         variables={"over": derived("bool", False, heard)},
@@ -298,11 +298,11 @@ def test_a_time_that_must_pass_passes():
         (b"import no_such_library\n\ndef act() -> str: ...\n", "the workflow cannot be linked"),
         (
             b"import asyncio\n\n\nasync def act() -> str:\n    await asyncio.Event().wait()\n",
-            "a run came to no end: it took more than 0.6 s",
+            "a run did not end: it took more than 0.6 s",
         ),
     ],
 )
-def test_code_that_cannot_run_or_never_returns_is_told(code, problem):
+def test_failing_or_endless_code_is_reported(code, problem):
     acted = {"type": "tool_call", "tool": "act"}
     spec = declared(
         tools=[tool("act")],
@@ -314,14 +314,14 @@ def test_code_that_cannot_run_or_never_returns_is_told(code, problem):
     assert not found.ok
 
 
-def test_a_run_without_an_end_is_told():
+def test_run_without_an_end_is_reported():
     spec = declared(handoffs=[{"source_agent": "Clerk", "target_agent": "Clerk"}])
     found = simulate(spec, {})
     assert found.problems
     assert not found.ok
 
 
-def test_what_code_never_brings_about_is_told():
+def test_value_that_code_never_sets_is_reported():
     brought = {"type": "tool_response", "tool": "act", "response_key": "state"}
     spec = declared(
         agents=("Clerk", "Boss"),
@@ -350,7 +350,7 @@ def test_boards_and_flows_are_not_simulated():
 
 
 #: Its states follow each other over several agents, which only an exploration sees.
-NEAR = [it for it in PACKAGES if it.name != "Hierarchical"]
+NEAR = [item for item in PACKAGES if item.name != "Hierarchical"]
 
 
 @pytest.mark.parametrize("folder", NEAR, ids=lambda folder: folder.name)

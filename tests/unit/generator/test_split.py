@@ -15,7 +15,7 @@ PAIR = [
 def test_a_single_workflow_is_named_after_the_strategy():
     (one,) = workflow_plans(plan((6, ALPHA)))
     assert (one.name, one.role, one.requires) == ("HelpDesk", "primary", ())
-    assert [it.purpose for it in one.modules] == ["Part 1"]
+    assert [module.purpose for module in one.modules] == ["Part 1"]
 
 
 def test_modules_go_to_the_workflow_they_name_and_else_to_the_first():
@@ -24,8 +24,8 @@ def test_modules_go_to_the_workflow_they_name_and_else_to_the_first():
              owners=[None, "Order check", "nobody"])
     )  # fmt: skip
     assert (first.name, second.name) == ("OrderIntake", "OrderCheck")
-    assert [it.agent_name for it in first.agents] == ["Alpha", "Gamma"]
-    assert [it.agent_name for it in second.agents] == ["Beta"]
+    assert [each.agent_name for each in first.agents] == ["Alpha", "Gamma"]
+    assert [each.agent_name for each in second.agents] == ["Beta"]
 
 
 def test_dependents_require_the_primary_and_all_what_the_blueprint_requires():
@@ -57,7 +57,9 @@ def test_variables_go_where_they_are_named_and_else_everywhere():
             ],
         )
     )
-    names = [[it.name for it in one.blueprint.global_context_variables] for one in (first, second)]
+    names = [
+        [each.name for each in one.blueprint.global_context_variables] for one in (first, second)
+    ]
     assert names == [["customer_tier", "region"], ["phase", "region"]]
 
 
@@ -71,7 +73,7 @@ def test_components_go_with_their_agents():
         plan((6, [clerk]), (6, BETA), workflows=PAIR, owners=[None, "Order check"],
              ui_components=[shown])
     )  # fmt: skip
-    assert [it.component for it in first.blueprint.ui_components] == ["OkPanel"]
+    assert [component.component for component in first.blueprint.ui_components] == ["OkPanel"]
     assert second.blueprint.ui_components == ()
 
 
@@ -80,33 +82,33 @@ def test_a_pack_has_one_journey_in_order():
     pack = pack_of(made)
     assert pack is not None
     assert pack.pack_name == "DeskPack"
-    assert [(it.name, it.role) for it in pack.workflows] == [
+    assert [(workflow.name, workflow.role) for workflow in pack.workflows] == [
         ("OrderIntake", "primary"), ("OrderCheck", "dependent"),
     ]  # fmt: skip
-    assert [it.steps for it in pack.journeys] == [(("OrderIntake",), ("OrderCheck",))]
+    assert [journey.steps for journey in pack.journeys] == [(("OrderIntake",), ("OrderCheck",))]
     assert pack_of(plan((6, ALPHA))) is None
 
 
-def test_what_is_independent_is_no_step_of_the_journey():
+def test_independent_workflow_is_not_a_step_of_the_journey():
     alone = [PAIR[0], {**PAIR[1], "role": "independent"}]
     pack = pack_of(plan((6, ALPHA), (6, BETA), workflows=alone, owners=[None, "Order check"]))
     assert pack is not None
-    assert [it.name for it in pack.workflows] == ["OrderIntake", "OrderCheck"]
-    assert [it.steps for it in pack.journeys] == [(("OrderIntake",),)]
+    assert [workflow.name for workflow in pack.workflows] == ["OrderIntake", "OrderCheck"]
+    assert [journey.steps for journey in pack.journeys] == [(("OrderIntake",),)]
 
 
 def test_names_become_those_of_packages_and_stand_for_one_thing_each():
     team = [agent("writer"), agent("Writer"), agent("user"), agent("名前"), agent("class")]
-    kept = [variable(it, "config") for it in ("class", "user id", "名前", "Größe", "user_id")]
+    kept = [variable(item, "config") for item in ("class", "user id", "名前", "Größe", "user_id")]
     spec, shapes = compiled(plan((6, team), global_context_variables=kept))
-    names = [it.agent_name for it in spec.agents]
+    names = [each.agent_name for each in spec.agents]
     assert names == ["Writer", "Writer2", "User2", "Agent", "Class"]
     assert [*spec.variables] == ["class_", "user_id_value", "value", "gro_e", "user_id_value2"]
     assert told(findings(spec, shapes)) == []
 
 
-def test_a_module_that_nobody_staffed_gets_the_agents_it_needs():
+def test_unstaffed_module_gets_its_agents():
     made = plan((6, ALPHA), (6, BETA))
     (one,) = workflow_plans(made.model_copy(update={"modules": made.modules[:1]}))
-    assert [it.agent_name for it in one.agents] == ["Alpha", "Beta"]
+    assert [agent.agent_name for agent in one.agents] == ["Alpha", "Beta"]
     assert one.agents[1].objective == "The part number 2."

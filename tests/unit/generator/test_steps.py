@@ -60,37 +60,39 @@ def test_the_seeds_own_inputs_are_circular_and_refused():
         ordered((tools, variables))
 
 
-def test_what_nobody_makes_is_refused():
+def test_unavailable_object_is_refused():
     with pytest.raises(UsageError, match="nobody makes variables"):
         ordered((Step("ToolsManagerAgent", "tools", ("variables",)),))
 
 
 def test_the_package_has_these_agents_in_this_order():
-    assert [it.agent_name for it in GENERATOR.agents] == [step.agent for step in ordered(STEPS)]
-    assert {it.agent: it.model for it in GENERATOR.registry} == {
+    assert [agent.agent_name for agent in GENERATOR.agents] == [
+        step.agent for step in ordered(STEPS)
+    ]
+    assert {item.agent: item.model for item in GENERATOR.registry} == {
         step.agent: step.output for step in STEPS
     }
     assert is_generator(GENERATOR)
 
 
-def test_what_an_agent_reads_is_declared_before_it_and_what_it_writes_is_its_tools():
+def test_inputs_are_declared_before_and_outputs_are_tools():
     for step in STEPS:
         assert step.writes in GENERATOR.variables
         writers = GENERATOR.variables[step.writes].writers or ()
         called = (*GENERATOR.tools, *GENERATOR.lifecycle_tools)
-        tools = {it.function for it in called if it.agent == step.agent}
+        tools = {item.function for item in called if item.agent == step.agent}
         triggers = getattr(GENERATOR.variables[step.writes].source, "triggers", ())
-        by_answer = {it.tool for it in triggers if it.type == "ui_response"}
+        by_answer = {trigger.tool for trigger in triggers if trigger.type == "ui_response"}
         assert tools & {*writers, *by_answer}, step.agent
 
 
 @pytest.mark.parametrize("agent", GENERATOR.agents, ids=lambda it: it.agent_name)
 def test_prompts_name_wrapper_keys_and_never_agents(agent):
     """Section 7.1: what is read is named by its key, not by who made it."""
-    text = "\n".join(it.content for it in agent.prompt_sections)
+    text = "\n".join(section.content for section in agent.prompt_sections)
     for other in GENERATOR.agents:
         assert other.agent_name not in text
-    step = next(it for it in STEPS if it.agent == agent.agent_name)
+    step = next(item for item in STEPS if item.agent == agent.agent_name)
     for key in step.keys:
         assert key in text
     exposed = set(GENERATOR.exposure.get(agent.agent_name, ()))

@@ -81,13 +81,15 @@ def traced(data: dict[str, Any] | None = None, files: dict[str, str] = FILES) ->
     """Return lines by file for each path of a plan."""
     found = traceability(plan_of(data or complete_data()), files)
     return {
-        it["path"]: {entry["file"]: entry["lines"] for entry in it["lines"]}
-        for it in cast("list[dict[str, Any]]", found["elements"])
+        item["path"]: {entry["file"]: entry["lines"] for entry in item["lines"]}
+        for item in cast("list[dict[str, Any]]", found["elements"])
     }
 
 
 def test_the_matrix_is_that_of_the_seed():
-    rows = [[cell.strip() for cell in it.strip("| ").split("|")] for it in SEED.strip().split("\n")]
+    rows = [
+        [cell.strip() for cell in item.strip("| ").split("|")] for item in SEED.strip().split("\n")
+    ]
     wanted = [(name.strip("`"), agents, files) for name, agents, files in rows]
     for row, (element, agents, files) in zip(MATRIX, wanted, strict=True):
         assert row.element == element
@@ -111,10 +113,12 @@ def test_every_kind_of_element_is_listed_with_the_agents_that_use_it():
     plan = plan_of(data)
     found = traceability(plan, {})
     elements = cast("list[dict[str, Any]]", found["elements"])
-    assert list(dict.fromkeys(it["element"] for it in elements)) == [it.element for it in MATRIX]
+    assert list(dict.fromkeys(element["element"] for element in elements)) == [
+        item.element for item in MATRIX
+    ]
     rows = {row.element: list(row.agents) for row in MATRIX}
-    assert all(it["agents"] == rows[it["element"]] for it in elements)
-    assert all(it["lines"] == [] for it in elements)
+    assert all(element["agents"] == rows[element["element"]] for element in elements)
+    assert all(element["lines"] == [] for element in elements)
     assert found["plan"] == plan_hash(plan)
 
 
@@ -148,7 +152,7 @@ def test_lines_are_found_in_the_files_the_matrix_names():
     assert found[f"{tech}.objective"] == {}
 
 
-def test_what_belongs_to_an_agent_counts_in_its_own_entries_alone():
+def test_agent_conditions_apply_to_its_own_entries_only():
     found = traced()
     router, tech = "ModuleAgents[0].agents[0]", "ModuleAgents[0].agents[1]"
     assert found[f"{router}.agent_type"] == {"agents.json": [7, 15]}
@@ -169,7 +173,7 @@ def test_texts_are_found_as_files_write_them():
         assert found == {"agents.json": [2]}
 
 
-def test_packages_of_a_pack_are_told_apart_by_their_folders():
+def test_packages_of_a_pack_are_distinguished_by_folder():
     found = traced(files={f"Desk/{path}": text for path, text in FILES.items()})
     assert found["TechnicalBlueprint.before_chat_lifecycle"] == {"Desk/hooks/before_chat.py": [1]}
     assert found["WorkflowStrategy.workflow_name"] == {"Desk/orchestrator.yaml": [1]}

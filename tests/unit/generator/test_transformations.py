@@ -36,7 +36,7 @@ def wire_notes(given: ActionPlan) -> tuple[str, ...]:
 
 
 def section(spec: WorkflowSpec, at: int, key: str) -> str:
-    return next(it.content for it in spec.agents[at].prompt_sections if it.id == key)
+    return next(section.content for section in spec.agents[at].prompt_sections if section.id == key)
 
 
 # 13.1
@@ -84,32 +84,37 @@ def test_tools_are_what_their_words_say():
     ]
     kept = [variable("case", "data_entity"), variable("customer_tier", "data_reference")]
     _, shapes = compiled(made(agent("Alpha", agent_tools=tools), global_context_variables=kept))
-    assert [(it.name, it.kind, it.variables) for it in shapes] == [
+    assert [(shape.name, shape.kind, shape.variables) for shape in shapes] == [
         ("ask_slack", "external", ("ask_slack_service_query", "ask_slack_service_answer")),
         ("save_the_case", "access", ("case",)),
         ("think", "access", ("customer_tier",)),
         ("draft_letter", "ask", ()),
     ]
-    assert [it.name for it in shapes[1].parameters] == ["status", "summary", "details", "amounts"]
+    assert [parameter.name for parameter in shapes[1].parameters] == [
+        "status",
+        "summary",
+        "details",
+        "amounts",
+    ]
     assert shapes[2].parameters == ()
-    assert [it.name for it in shapes[3].result] == ["result", "notes"]
+    assert [item.name for item in shapes[3].result] == ["result", "notes"]
 
 
 def test_the_same_tool_of_two_agents_shares_its_file_and_another_is_renamed():
     first = agent("Alpha", agent_tools=[tool("search"), tool("search", purpose="Other.")])
     second = agent("Beta", agent_tools=[tool("search"), tool("search", integration="Web")])
     spec, shapes = compiled(plan((6, [first, second])))
-    assert [(it.agent, it.function) for it in spec.tools] == [
+    assert [(each.agent, each.function) for each in spec.tools] == [
         ("Alpha", "search"), ("Alpha", "search_2"), ("Beta", "search"), ("Beta", "search_3"),
     ]  # fmt: skip
     assert told(findings(spec, shapes)) == []
 
 
-def test_lifecycle_tools_are_grouped_by_their_boundary_and_are_no_hooks():
+def test_lifecycle_tools_are_grouped_apart_from_hooks():
     points = ("after_agent", "before_chat", "before_agent")
-    tools = [{"name": "load it", "purpose": "Loads.", "trigger": it} for it in points]
+    tools = [{"name": "load it", "purpose": "Loads.", "trigger": point} for point in points]
     spec = spec_of(agent("Alpha", lifecycle_tools=tools))
-    assert [(it.trigger, it.agent, it.function) for it in spec.lifecycle_tools] == [
+    assert [(tool.trigger, tool.agent, tool.function) for tool in spec.lifecycle_tools] == [
         ("before_chat", None, "load_it_2"),
         ("before_agent", "Alpha", "load_it_3"),
         ("after_agent", "Alpha", "load_it"),
@@ -125,7 +130,7 @@ def test_the_lifecycle_of_the_chat_and_system_hooks_are_hooks_and_no_tools():
         before_chat_lifecycle=at_start,
         after_chat_lifecycle=at_end,
     )
-    assert [(it.hook_type, it.agent, it.file, it.function) for it in spec.hooks] == [
+    assert [(hook.hook_type, hook.agent, hook.file, hook.function) for hook in spec.hooks] == [
         ("before_chat", None, "before_chat.py", "open"),
         ("after_chat", None, "after_chat.py", "close"),
         ("update_agent_state", "Alpha", "alpha.py", "tone"),
@@ -192,7 +197,7 @@ def test_an_approval_of_the_plan_is_the_one_that_decides():
                   agent_tools=[tool("approve_it", interaction_mode="inline")])  # fmt: skip
     kept = [variable("acceptance", "state", "Whether it is accepted.", "answer to approve_it")]
     spec = spec_of(clerk, global_context_variables=kept)
-    assert "acceptance == 'approve'" in {it.condition for it in spec.handoffs}
+    assert "acceptance == 'approve'" in {handoff.condition for handoff in spec.handoffs}
     assert "alpha_approval" not in spec.variables
 
 
@@ -223,7 +228,7 @@ def test_only_what_reads_is_asked_for_twice(purpose, attempts):
     assert (retry and retry["attempts"]) == attempts
 
 
-def test_what_services_need_is_told_once_for_each():
+def test_missing_settings_of_services_are_reported_once_each():
     tools = [
         tool("charge_card", integration="Stripe"),
         tool("pay_back", integration="Stripe"),
@@ -253,9 +258,9 @@ def test_functions_at_boundaries_have_services_as_tools_have():
         ("tone", "Be friendly.", "update_agent_state"),
     ],
 )
-def test_what_hides_something_changes_what_is_said(name, about, hook_type):
+def test_hidden_items_change_the_message(name, about, hook_type):
     spec = spec_of(agent("Alpha", system_hooks=[{"name": name, "purpose": about}]))
-    assert [it.hook_type for it in spec.hooks] == [hook_type]
+    assert [hook.hook_type for hook in spec.hooks] == [hook_type]
 
 
 @pytest.mark.parametrize(
@@ -269,7 +274,7 @@ def test_what_hides_something_changes_what_is_said(name, about, hook_type):
         ("Reviewer", "approve_refund", "Ask.", None),
     ],
 )
-def test_who_approves_is_the_role_that_an_agent_is_named_after(name, asks, objective, whom):
+def test_approver_is_the_role_in_the_agent_name(name, asks, objective, whom):
     question = tool(asks, interaction_mode="inline")
     clerk = agent(name, objective=objective, human_interaction="approval", agent_tools=[question])
     spec, shapes = compiled(made(clerk))
@@ -286,13 +291,13 @@ def test_a_component_is_shared_by_tools_with_the_same_answers_only():
             "label": "Say", "component": "Panel", "display": "inline", "summary": "Asks.",
         }  # fmt: skip
 
-    questions = [tool(it, interaction_mode="inline") for it in ("ask_one", "ask_two")]
+    questions = [tool(item, interaction_mode="inline") for item in ("ask_one", "ask_two")]
     first = agent("Alpha", agent_tools=questions)
     approve = tool("approve_it", interaction_mode="inline")
     second = agent("Beta", human_interaction="approval", agent_tools=[approve])
     asked = [shown("Alpha", "ask_one"), shown("Alpha", "ask_two"), shown("Beta", "approve_it")]
     _, shapes = compiled(plan((6, [first, second]), ui_components=asked))
-    assert [it.component for it in shapes] == ["Panel", "Panel", "Panel2"]
+    assert [shape.component for shape in shapes] == ["Panel", "Panel", "Panel2"]
 
 
 def test_agents_are_shown_what_they_and_their_tools_speak_of():
@@ -320,7 +325,7 @@ def test_human_interaction_limits_replies(mode, limit):
 
 def test_prompts_have_four_sections_and_say_role_and_objective():
     spec = spec_of(agent("Alpha", agent_type="evaluator", objective="Weighs {it}."))
-    sections = [(it.id, it.heading) for it in spec.agents[0].prompt_sections]
+    sections = [(each.id, each.heading) for each in spec.agents[0].prompt_sections]
     assert sections == [
         ("role", "[ROLE]"), ("objective", "[OBJECTIVE]"),
         ("context", "[CONTEXT]"), ("instructions", "[INSTRUCTIONS]"),
@@ -329,7 +334,7 @@ def test_prompts_have_four_sections_and_say_role_and_objective():
     assert section(spec, 0, "objective") == "Weighs {{it}}."
 
 
-def test_what_is_shown_stands_in_the_context_but_not_what_production_hides():
+def test_production_removes_hidden_variables_from_the_context():
     kept = [variable("case", "static"), variable("region", "config")]
     clerk = agent("Alpha", objective="Reads the case and the region.")
     context = section(spec_of(clerk, global_context_variables=kept), 0, "context")
@@ -404,7 +409,7 @@ def test_a_schedule_goes_by_the_words_of_the_plan(words, cron):
     assert told(findings(spec, shapes)) == []
 
 
-def test_what_was_read_of_a_start_is_told():
+def test_values_read_at_the_start_are_shown():
     (daily,) = wire_notes(made(agent("Alpha"), trigger="schedule"))
     assert daily == "HelpDesk starts by schedule 0 6 * * * (UTC)"
     (changed,) = wire_notes(made(agent("Alpha"), trigger="database_condition"))
@@ -427,5 +432,5 @@ def test_other_starts_say_what_they_wait_for():
 
 def test_documents_have_models():
     spec = spec_of(agent("Alpha"), global_context_variables=[variable("case", "data_entity")])
-    assert [it.name for it in spec.models] == ["CaseRecord"]
+    assert [model.name for model in spec.models] == ["CaseRecord"]
     assert spec.variables["case"].type == parse_type("CaseRecord")

@@ -16,7 +16,7 @@ from weft.inspect.replay import check_replay
 from weft.inspect.run import inspect_run
 from weft.inspect.turn import inspect_turn
 
-NOTES = tuple(("Note", {"text": it, "ticket": it}) for it in ("skip", "block", "defer"))
+NOTES = tuple(("Note", {"text": name, "ticket": name}) for name in ("skip", "block", "defer"))
 
 
 def inspect(played):
@@ -40,18 +40,18 @@ def notes():
 def named(played, type_):
     """Return the id of the artifact of a type, and how it stands in a line."""
     (found,) = [
-        it.data.id
-        for it in played.events
-        if isinstance(it.data, ArtifactPublished) and it.data.type == type_
+        event.data.id
+        for event in played.events
+        if isinstance(event.data, ArtifactPublished) and event.data.type == type_
     ]
     return found, short_id(found)
 
 
 def turn_of(played, agent, number=0):
-    return [it for it in inspect(played).turns if it.agent == agent][number].board
+    return [turn for turn in inspect(played).turns if turn.agent == agent][number].board
 
 
-def test_what_woke_an_agent_and_what_it_published(story):
+def test_agents_are_shown_with_inputs_and_publications(story):
     board = turn_of(story, "Scout")
     assert board.subscription == "Scout.0"
     topic, short_topic = named(story, "Topic")
@@ -64,7 +64,7 @@ def test_what_woke_an_agent_and_what_it_published(story):
     assert "     tools.work:scout works: done (" in page
 
 
-def test_who_furnished_what_and_what_was_redacted(story):
+def test_providers_and_redactions_are_shown(story):
     (given,) = turn_of(story, "Editor").slices
     assert given.provider == "CompositeProvider(RedactingProvider(DefaultCorrelationProvider))"
     lead, short_lead = named(story, "Lead")
@@ -79,7 +79,7 @@ def test_who_furnished_what_and_what_was_redacted(story):
     assert f"         Lead {short_lead}, Topic {short_topic}\n         redacted: source\n" in page
 
 
-def test_a_fallback_says_why_it_serves(story):
+def test_a_fallback_records_its_reason(story):
     (given,) = turn_of(story, "Auditor").slices
     assert (given.provider, given.instead_of) == ("RecentProvider", "broken")
     assert given.error == "the provider broken failed: RuntimeError: no index"
@@ -96,12 +96,12 @@ def test_foreign_items_are_counted_and_not_named(story):
 
 
 def test_a_failed_turn_and_what_it_leaves(story):
-    record = next(it for it in inspect(story).turns if it.agent == "Critic")
+    record = next(turn for turn in inspect(story).turns if turn.agent == "Critic")
     assert record.board is not None
     (missed,) = record.board.missed
     assert (missed.subscription, missed.why) == ("Critic.0", "failed")
     assert missed.detail == record.error
-    assert [it.hook for it in record.points] == ["engine", "error"]
+    assert [point.hook for point in record.points] == ["engine", "error"]
     page = page_of(story)
     _, verdict = named(story, "Verdict")
     assert f"     not delivered to Critic.0: the turn failed ({verdict})" in page
@@ -112,17 +112,22 @@ def test_the_board_beside_its_turns(story):
     board = inspect(story).board
     assert board is not None
     assert board.correlation == "c"
-    assert [(it.type, it.by) for it in board.published] == [("Topic", "user:ada")]
-    assert [(it.subscription, it.why) for it in board.missed] == [("Matcher.0", "no_key")]
+    assert [(item.type, item.by) for item in board.published] == [("Topic", "user:ada")]
+    assert [(delivery.subscription, delivery.why) for delivery in board.missed] == [
+        ("Matcher.0", "no_key")
+    ]
     assert board.waiting == ()
-    assert page_of(story).startswith("run c of News: idle\n")
+    assert page_of(story).startswith(f"run {story.run} of News: idle\n")
 
 
 def test_skipped_blocked_and_deferred(notes):
-    skipped, blocked, deferred = (turn_of(notes, "Guard", it) for it in range(3))
+    skipped, blocked, deferred = (turn_of(notes, "Guard", number) for number in range(3))
     assert (skipped.verdict, skipped.detail) == ("skip", "by Gate.before_schedule")
-    assert [it.why for it in skipped.missed] == ["skipped"]
-    assert (blocked.verdict, [it.why for it in blocked.missed]) == ("block", ["blocked"])
+    assert [delivery.why for delivery in skipped.missed] == ["skipped"]
+    assert (blocked.verdict, [delivery.why for delivery in blocked.missed]) == (
+        "block",
+        ["blocked"],
+    )
     assert deferred.verdict == "defer"
     assert deferred.deferred_until is not None
     page = page_of(notes)
@@ -133,30 +138,31 @@ def test_skipped_blocked_and_deferred(notes):
     assert "     deferred until " in page
 
 
-def test_what_waits_and_for_what(notes):
+def test_waiting_artifacts_and_reasons(notes):
     board = inspect(notes).board
     assert board is not None
-    waits = {(it.subscription, it.what): len(it.artifacts) for it in board.waiting}
+    waits = {
+        (delivery.subscription, delivery.what): len(delivery.artifacts)
+        for delivery in board.waiting
+    }
     assert waits[("Matcher.0", "for others")] == 1
     two = play_board(*NOTES[:2])
-    batch = next(it for it in inspect(two).board.waiting if it.what == "for a batch")
-    assert [it.type for it in batch.artifacts] == ["Note", "Note"]
-    assert (
-        f"  Clerk.0: {', '.join(f'Note {it.id}' for it in batch.artifacts)} wait for a batch"
-        in (page_of(two))
-    )
+    batch = next(item for item in inspect(two).board.waiting if item.what == "for a batch")
+    assert [artifact.type for artifact in batch.artifacts] == ["Note", "Note"]
+    notes = ", ".join(f"Note {artifact.id}" for artifact in batch.artifacts)
+    assert f"  Clerk.0: {notes} wait for a batch" in page_of(two)
 
 
-def test_what_is_not_visible_yet_waits():
+def test_delayed_artifact_waits():
     later = play_board(("Topic", TOPIC), visibility={"kind": "after", "seconds": 3600})
     board = inspect(later).board
     assert board is not None
-    (it,) = board.waiting
-    assert (it.subscription, it.what) == ("Scout.0", "until it is visible")
+    (record,) = board.waiting
+    assert (record.subscription, record.what) == ("Scout.0", "until it is visible")
 
 
-async def _collection(_host, _made):
-    return "News~Archive.0"
+async def _collection(host, _made):
+    return await host.run_of("News", "News~Archive.0", scope=ADA)
 
 
 def test_a_run_that_collects_for_all():
@@ -166,7 +172,7 @@ def test_a_run_that_collects_for_all():
     assert (board.collects, len(board.arrived)) == ("Archive.0", 2)
     (turn,) = inspect(played).turns
     assert turn.board is not None
-    assert [it.type for it in turn.board.inputs] == ["Verdict", "Verdict"]
+    assert [input_.type for input_ in turn.board.inputs] == ["Verdict", "Verdict"]
     page = page_of(played)
     assert "  collects artifacts of all correlations for Archive.0\n" in page
     told = f"user:ada publishes Verdict {short_id(board.arrived[0].id)}"
@@ -174,9 +180,12 @@ def test_a_run_that_collects_for_all():
     assert check_replay(played.workflow, played.run, played.events) == []
 
 
-def test_what_is_over_budget_is_left_out():
+def test_parts_over_budget_are_left_out():
     context = [{"kind": "board", "max_tokens": 25}, {"kind": "history"}]
-    people = [{**it, "context": context} if it["agent_name"] == "Editor" else it for it in PEOPLE]
+    people = [
+        {**person, "context": context} if person["agent_name"] == "Editor" else person
+        for person in PEOPLE
+    ]
     played = play_board(("Topic", TOPIC), spec=news(agents=people))
     (out,) = turn_of(played, "Editor").left_out
     topic, short_topic = named(played, "Topic")
@@ -188,7 +197,7 @@ def test_a_turn_with_what_its_model_was_sent(story):
     looked = inspect_turn(story.workflow, story.run, story.events, 2)
     (prompt,) = looked.prompts
     assert prompt.same
-    assert [it.origin for it in prompt.slices if it.kind == "board"] == ["standard"]
+    assert [slice_.origin for slice_ in prompt.slices if slice_.kind == "board"] == ["standard"]
     page = turn_page(looked, Streams())
     assert "  [board standard] system, " in page
     assert f"     woken by Lead {named(story, 'Lead')[1]} (Editor.0)\n" in page
@@ -218,13 +227,15 @@ def changed(played, kind, change):
     """Return the events with one of a kind changed."""
     place = played.at(kind)
     data = replace(place.data, **change)
-    return [it._replace(data=data) if it is place else it for it in played.events]
+    return [event._replace(data=data) if event is place else event for event in played.events]
 
 
 def test_another_publication_is_found(story):
-    lead = next(it for it in story.events if it.turn and isinstance(it.data, ArtifactPublished))
+    lead = next(
+        event for event in story.events if event.turn and isinstance(event.data, ArtifactPublished)
+    )
     other = replace(lead.data, payload={"title": "Sun"})
-    events = [it._replace(data=other) if it is lead else it for it in story.events]
+    events = [event._replace(data=other) if event is lead else event for event in story.events]
     found = check_replay(story.workflow, story.run, events)
     assert (found[0].seq, found[0].what) == (lead.seq, "something else would follow")
 
@@ -237,21 +248,23 @@ def test_other_inputs_are_found(story):
 
 
 def test_an_agent_that_left_the_board_is_a_stranger(story):
-    fewer = [it for it in AGENTS if it["agent"] != "Critic"]
-    people = [it for it in PEOPLE if it["agent_name"] != "Critic"]
+    fewer = [agent for agent in AGENTS if agent["agent"] != "Critic"]
+    people = [person for person in PEOPLE if person["agent_name"] != "Critic"]
     spec = news(agents=people, board={"artifacts": ARTIFACTS, "agents": fewer})
     other = play_board(("Topic", TOPIC), spec=spec).workflow
     (found,) = check_replay(other, story.run, story.events)
-    assert found.what == "the agent whose turn it is is not in this version of the package"
-
-
-async def _fork(host, made):
-    return await host.fork(made.run, scope=ADA, turn=2)
+    assert found.what == "the agent of this turn is not in this version of the package"
 
 
 def test_a_fork_of_a_board_can_be_looked_at():
-    played = play_board(("Topic", TOPIC), after=_fork)
+    parents = []
+
+    async def fork(host, made):
+        parents.append(made.run)
+        return await host.fork(made.run, scope=ADA, turn=2)
+
+    played = play_board(("Topic", TOPIC), after=fork)
     inspection = inspect(played)
-    assert inspection.parent == "c"
-    assert [it.agent for it in inspection.turns] == ["Scout", "Editor", "Auditor", "Critic"]
+    assert [inspection.parent] == parents
+    assert [turn.agent for turn in inspection.turns] == ["Scout", "Editor", "Auditor", "Critic"]
     assert check_replay(played.workflow, played.run, played.events) == []

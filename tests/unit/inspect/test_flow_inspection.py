@@ -8,7 +8,7 @@ from support.flow_play import FlowPlay, flow_spec, step, variable, work
 from weft.cli.pages.events import summary
 from weft.cli.pages.inspect import run_page, turn_page
 from weft.cli.streams import Streams
-from weft.context.step_context import AssembledContextBuilder, recorded
+from weft.context.step_context import AssembledContextBuilder, context_record
 from weft.engine.events import Branched, ContextFetched, TimerSet, TurnFailed
 from weft.inspect.flow import failed_turn, paths_by_name
 from weft.inspect.replay import check_replay
@@ -48,12 +48,12 @@ def inspect(play):
 
 
 def steps(play):
-    return [it.step for it in inspect(play).turns]
+    return [turn.step for turn in inspect(play).turns]
 
 
 def lines(play, kind):
     workflow = workflow_of(play)
-    return [summary(it, workflow) for it in play.events if isinstance(it.data, kind)]
+    return [summary(event, workflow) for event in play.events if isinstance(event.data, kind)]
 
 
 def page_of(play):
@@ -64,21 +64,27 @@ def broken(text="no"):
     return ValueError(text)
 
 
-def test_every_attempt_at_a_step_is_told():
+def test_every_attempt_at_a_step_is_recorded():
     flow = Flow(steps=(step("A", retry=Retry(attempts=3, delay_seconds=2)),))
     play = FlowPlay(flow_spec(flow, x=variable("int")), {"A": [broken(), broken(), {"x": 1}]})
     play.wait(60)
     first, second, third = steps(play)
-    assert [(it.attempt, it.attempts) for it in (first, second, third)] == [(1, 3), (2, 3), (3, 3)]
+    assert [(item.attempt, item.attempts) for item in (first, second, third)] == [
+        (1, 3),
+        (2, 3),
+        (3, 3),
+    ]
     assert 1 <= first.retry_seconds <= 2
     assert 2 <= second.retry_seconds <= 4
     assert third.retry_seconds is None
     assert first.failure["type"] == "ValueError"
     assert first.failure["message"] == "no"
     assert first.failure["stack"] == "here"
-    assert (first.sets, [it.name for it in third.sets]) == ([], ["x"])
+    assert (first.sets, [set_.name for set_ in third.sets]) == ([], ["x"])
     assert lines(play, TurnFailed)[0] == "A failed, attempt 1 of 3: no"
-    assert lines(play, TimerSet) == [f"retry in {it.retry_seconds:.1f} s" for it in (first, second)]
+    assert lines(play, TimerSet) == [
+        f"retry in {item.retry_seconds:.1f} s" for item in (first, second)
+    ]
     page = page_of(play)
     assert "1  A  0.00 s\n     failed: ValueError: no\n     retry in" in page
     assert "2  A, attempt 2 of 3" in page
@@ -86,7 +92,7 @@ def test_every_attempt_at_a_step_is_told():
     assert "here" in turn_page(inspect_turn(workflow_of(play), "run", play.events, 1), Streams())
 
 
-def test_a_deadline_is_told():
+def test_a_deadline_is_recorded():
     play = FlowPlay(flow_spec(Flow(steps=(step("A", timeout_seconds=5),))), go=False)
     play.wait(5)
     assert lines(play, TimerSet) == ["timeout of the step in 5 s"]
@@ -94,7 +100,7 @@ def test_a_deadline_is_told():
     assert only.failure["type"] == "TimeoutError"
 
 
-def test_branches_and_loops_say_where_they_led():
+def test_branches_and_loops_record_where_they_led():
     branch = Branch(
         name="B",
         on="kind",
@@ -104,7 +110,10 @@ def test_branches_and_loops_say_where_they_led():
     loop = Repeat(name="L", until="n >= 2", steps=(step("N"),), max_iterations=5)
     spec = flow_spec(Flow(steps=(branch, loop)), kind=variable(), n=variable("int", 0))
     play = FlowPlay(spec, {"N": lambda values: {"n": values["n"] + 1}}, {"kind": "a"})
-    told = [(it.source, it.why, it.case, it.iterations) for it in inspect(play).flow.branches]
+    told = [
+        (branch.source, branch.why, branch.case, branch.iterations)
+        for branch in inspect(play).flow.branches
+    ]
     assert told == [("B", "case", "a", 0), ("L", "again", "", 1), ("L", "done", "", 2)]
     assert lines(play, Branched) == ["branch B -> a", "loop L: again", "loop L: done"]
     assert "  loop L: again (2)\n" in page_of(play)
@@ -137,24 +146,28 @@ def test_paths_say_how_they_ended():
     assert (fork.name, fork.paths) == ("F", ("web", "mail", "post"))
     assert fork.results == {"web": "failed", "mail": "recovered", "post": "success"}
     assert fork.joined > fork.seq
-    assert {it.step: it.path for it in steps(play)} == {
+    assert {step.step: step.path for step in steps(play)} == {
         "W": "web", "X": "web", "M": "mail", "R": "mail", "P": "post", "J": "",
     }  # fmt: skip
     assert sorted(lines(play, Branched)) == ["path mail recovers -> R", "path web failed"]
-    (undone,) = [it for it in steps(play) if it.kind == "compensation"]
+    (undone,) = [step for step in steps(play) if step.kind == "compensation"]
     assert (undone.step, undone.undoes) == ("W", 1)
     assert "compensating W (turn 1), path web" in page_of(play)
     assert "join F: web failed, mail recovered, post success" in page_of(play)
 
 
 def test_paths_within_paths():
-    inner = Fork(name="I", paths=(ForkPath(name="in", steps=(step("A"),)),), join=step("B"))
+    beside = ForkPath(name="beside", steps=(step("E"),))
+    other = ForkPath(name="other", steps=(step("F"),))
+    inner = Fork(name="I", paths=(ForkPath(name="in", steps=(step("A"),)), beside), join=step("B"))
     path = ForkPath(name="out", steps=(inner, step("C")), on_failure=Path(steps=(step("R"),)))
-    flow = Flow(steps=(Fork(name="O", paths=(path,)), step("D")))
-    assert paths_by_name(flow) == {"I": "out", "A": "in", "B": "out", "C": "out", "R": "out"}
+    flow = Flow(steps=(Fork(name="O", paths=(path, other)), step("D")))
+    assert paths_by_name(flow) == {
+        "I": "out", "A": "in", "E": "beside", "B": "out", "C": "out", "R": "out", "F": "other",
+    }  # fmt: skip
 
 
-def test_an_approval_says_who_was_asked_and_what_came_of_it():
+def test_an_approval_records_who_was_asked_and_the_result():
     asked = Approval(
         name="Ok",
         approver="role:boss",
@@ -166,7 +179,7 @@ def test_an_approval_says_who_was_asked_and_what_came_of_it():
     play = FlowPlay(flow_spec(Flow(steps=(asked,)), said=variable("any")))
     play.wait(61)
     (only,) = steps(play)
-    assert [(it.addressee, it.outcome) for it in only.asked] == [
+    assert [(row.addressee, row.outcome) for row in only.asked] == [
         ("role:boss", "expired"),
         ("user:eve", "open"),
     ]
@@ -174,7 +187,7 @@ def test_an_approval_says_who_was_asked_and_what_came_of_it():
     play.answer("reject", "eve")
     first, _ = steps(play)
     assert (first.asked[1].user, first.asked[1].decision) == ("eve", "reject")
-    assert [it.value for it in first.sets] == ["reject"]
+    assert [set_.value for set_ in first.sets] == ["reject"]
     assert lines(play, Branched) == ["Ok rejected -> R"]
     late = FlowPlay(
         flow_spec(Flow(steps=(asked.model_copy(update={"on_timeout": Path(ends=True)}),)),
@@ -192,7 +205,7 @@ def test_results_that_are_not_sure_enough():
     assert "     confidence 0.25\n" in page_of(play)
 
 
-def test_the_context_of_a_step_is_told_with_scores_and_sources():
+def test_the_context_of_a_step_is_recorded_with_scores_and_sources():
     hits = [RetrievalResult("Rain  is wet.", 0.91, "rain.md"), RetrievalResult("Snow.", 0.8)]
     context = AssembledContextBuilder().add_state_context("topic", "rain")
     context.add_retrieval_context("Library", hits)
@@ -205,13 +218,13 @@ def test_the_context_of_a_step_is_told_with_scores_and_sources():
     )
     (fetch,) = play.open
     play.open.clear()
-    given = {"messages": None, "context": recorded(context.build(), left_out)}
+    given = {"messages": None, "context": context_record(context.build(), left_out)}
     play.take(ContextFetched({}, {}, step=given), turn=fetch.turn)
     play.work()
     (only,) = steps(play)
     state, library = only.segments
     assert (state.kind, state.name, state.text) == ("state", "topic", "rain")
-    assert [(it.score, it.source) for it in library.hits] == [(0.91, "rain.md"), (0.8, None)]
+    assert [(hit.score, hit.source) for hit in library.hits] == [(0.91, "rain.md"), (0.8, None)]
     assert lines(play, ContextFetched) == [
         "fetched context: state topic, retrieval Library: 2 passages; 1 left out"
     ]

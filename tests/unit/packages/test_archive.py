@@ -127,7 +127,7 @@ def test_a_package_that_cannot_be_read_is_not_exported(package, tmp_path):
     assert not (tmp_path / "Desk.zip").exists()
 
 
-def test_what_is_no_folder_is_not_exported(tmp_path):
+def test_a_file_is_not_exported_as_a_package(tmp_path):
     message, _ = refusal(lambda: export_package(tmp_path / "Desk", tmp_path / "Desk.zip"))
     assert message.endswith("is not a package folder")
 
@@ -150,7 +150,7 @@ def test_links_that_lead_out_or_nowhere_are_refused(package, tmp_path):
     ]
 
 
-def test_a_fault_that_reading_the_package_found_is_told_once(package, tmp_path):
+def test_an_error_found_while_reading_is_reported_once(package, tmp_path):
     (package / "tools" / "more.py").symlink_to(tmp_path / "nowhere.py")
     _, findings = refusal(lambda: export_package(package, tmp_path / "Desk.zip"))
     assert len(findings) == 1
@@ -163,7 +163,7 @@ def test_a_link_to_its_own_folder_ends_at_the_depth_limit(package, tmp_path):
     assert findings == ["data is nested more than 8 folders deep"]
 
 
-def test_what_is_not_a_file_is_refused(package, tmp_path):
+def test_path_that_is_not_a_file_is_refused(package, tmp_path):
     os.mkfifo(package / "pipe")
     _, findings = refusal(lambda: export_package(package, tmp_path / "Desk.zip"))
     assert findings == ["pipe is not a regular file"]
@@ -328,12 +328,10 @@ def test_hidden_files_of_an_installed_package_stay(package, workspace, tmp_path)
     }
 
 
-def test_what_the_checker_says_is_returned_with_places_in_the_new_folder(
-    package, workspace, tmp_path
-):
+def test_findings_have_places_in_the_new_folder(package, workspace, tmp_path):
     write(package, "tools/unused.py", "")
     done = import_package(exported(package, tmp_path), workspace)
-    assert str(done.folder / "tools/unused.py") in {it.place.file for it in done.findings}
+    assert str(done.folder / "tools/unused.py") in {finding.place.file for finding in done.findings}
     assert {finding.place.file for finding in done.findings} <= {
         str(done.folder / name) for name in tree(done.folder)
     }
@@ -363,7 +361,9 @@ def edited(package, workspace, tmp_path, name, text):
 
 @pytest.mark.parametrize("name", ["README.md", "tools/greet.py", "notes.txt"])
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_own_work_is_never_replaced_unasked(package, workspace, tmp_path, name, dry_run):
+def test_local_changes_are_never_replaced_without_force(
+    package, workspace, tmp_path, name, dry_run
+):
     folder, archive = edited(package, workspace, tmp_path, name, "mine\n")
     before = tree(workspace)
     tried = import_package(archive, workspace, dry_run=dry_run)
@@ -430,7 +430,7 @@ def test_a_folder_with_contents_that_would_be_lost_is_not_replaced(package, work
 
 
 @pytest.mark.parametrize("kind", ["link", "file"])
-def test_what_is_not_a_plain_folder_is_not_replaced(package, workspace, tmp_path, kind):
+def test_path_that_is_not_a_plain_folder_is_not_replaced(package, workspace, tmp_path, kind):
     folder = workspace / "workflows" / "Desk"
     folder.parent.mkdir()
     if kind == "link":
@@ -514,7 +514,7 @@ def test_names_that_could_be_one_file_clash():
     assert find_clash(["A/b/c", "a"]) == ("a", "A/b/c")
 
 
-def test_leftovers_are_told_by_their_names():
+def test_leftovers_are_recognised_by_their_names():
     assert all(map(is_ignored_file, (".x", "#x#", "x~", "x.SWP", "__pycache__", "desktop.ini")))
     assert not any(map(is_ignored_file, ("x", "#x", "x.py", "backup")))
 
@@ -543,7 +543,7 @@ def test_empty_files_that_come_or_go_are_named():
 
 
 @pytest.mark.parametrize("raw", [b"\xff\xfe", b"a\0b", b"\n" * 2000, b"x" * (256 * 1024 + 1)])
-def test_what_is_no_text_or_too_long_is_compared_by_hash(raw):
+def test_binary_or_long_content_is_compared_by_hash(raw):
     digest = hashlib.sha256(raw).hexdigest()
     assert compare({}, {"a": raw}).diff == f"--- (none)\n+++ b/a sha256 {digest}\n"
     assert compare({"a": raw}, {}).diff == f"--- a/a sha256 {digest}\n+++ (none)\n"

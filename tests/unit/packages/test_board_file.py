@@ -65,7 +65,7 @@ def agent(**fields):
 
 
 @pytest.mark.parametrize("form", ["json", "yaml"])
-def test_what_is_written_is_read_again_with_the_same_digest(folder, form):
+def test_written_package_has_the_same_digest(folder, form):
     (folder / "board.json").write_text(json.dumps(BOARD))
     package = read_package(folder)
     assert package.findings == ()

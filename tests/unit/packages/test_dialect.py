@@ -9,7 +9,8 @@ from weft.packages.edit.spellings import DIALECTS
 from weft.packages.reader import open_document
 from weft.packages.text.documents import dump, read_text
 
-CASES = yaml.safe_load((Path(__file__).parent / "corpus" / "dialect.yaml").read_text())
+CORPUS = Path(__file__).parent / "corpus" / "dialect.yaml"
+CASES = yaml.load(CORPUS.read_text(), Loader=yaml.CSafeLoader)
 LISTS_BY_KIND = (
     "derived_variables",
     "environment_variables",

@@ -29,7 +29,7 @@ def test_bytes_become_data():
     assert read("a.yml", YAML.encode()).data == {"agents": [{"name": "A", "say": "hello {you}"}]}
 
 
-def test_the_name_tells_the_format():
+def test_the_name_decides_the_format():
     assert [format_of(name) for name in ("a.json", "A.JSON", "a.yaml", "a.yml")] == [
         "json",
         "json",
@@ -73,7 +73,7 @@ def test_a_byte_order_mark_is_skipped():
         (b"\x1b[0m", 1, 1, "the control character '\\x1b' is not allowed in a file"),
     ],
 )
-def test_bytes_that_are_no_text(raw, line, column, message):
+def test_bytes_that_are_not_text(raw, line, column, message):
     for name in ("a.json", "a.yaml"):
         document = read(name, raw)
         (finding,) = document.findings
@@ -162,7 +162,7 @@ def test_offsets_in_folded_blocks_give_the_start():
     assert at(document, ("a",), offset=5) == (1, 4)
 
 
-def test_a_place_is_as_long_as_what_stands_there_on_its_first_line():
+def test_a_place_is_as_long_as_the_first_line_of_its_value():
     text = '{"key": "value",\r\n "list": [ \r\n  1\r\n ]}'
     for document in (read_text("a.json", text), read_text("a.yaml", text)):
         assert document.place(("key",)).length == 7

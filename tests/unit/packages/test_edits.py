@@ -10,7 +10,8 @@ from weft.findings import AppendItem, Remove, RenameKey, SetValue
 from weft.packages.edit import edits as editing
 from weft.packages.text.documents import read_text
 
-CASES = yaml.safe_load((Path(__file__).parent / "corpus" / "edits.yaml").read_text())
+CORPUS = Path(__file__).parent / "corpus" / "edits.yaml"
+CASES = yaml.load(CORPUS.read_text(), Loader=yaml.CSafeLoader)
 KINDS = {kind.__name__: kind for kind in (SetValue, AppendItem, RenameKey, Remove)}
 JSON = dedent("""\
     {
@@ -67,7 +68,7 @@ def made(edit):
 @pytest.mark.parametrize(
     ("form", "case"),
     [(form, case) for form, cases in CASES.items() for case in cases],
-    ids=lambda it: it if isinstance(it, str) else str(it["edit"]),
+    ids=lambda entry: entry if isinstance(entry, str) else str(entry["edit"]),
 )
 def test_an_edit_touches_only_its_lines(form, case):
     text = {"json": JSON, "yaml": YAML}[form]
@@ -75,7 +76,7 @@ def test_an_edit_touches_only_its_lines(form, case):
     assert changed(f"a.{form}", text, made(case["edit"])) == expected
 
 
-def test_new_entries_stand_at_the_end_of_their_container():
+def test_new_entries_are_added_at_the_end_of_their_container():
     text = apply(read_text("a.yaml", YAML), [AppendItem(("agents",), "C"), SetValue(("z",), 1)])
     assert "      Then go.\n  - C\nflow:" in text
     assert text.endswith("  mode: chat\nz: 1\n")
@@ -145,7 +146,7 @@ def test_the_layout_of_yaml_is_followed():
         ("# head\na: 1 # c\n", Remove(("a",)), "# head\n{}\n"),
     ],
 )
-def test_what_cannot_be_changed_piecemeal_is_written_anew(text, edit, expected):
+def test_a_file_without_a_small_edit_is_rewritten(text, edit, expected):
     assert apply(read_text("a.yaml", text), [edit]) == expected
 
 

@@ -80,10 +80,10 @@ class AnalyzeDocumentContextAssembler:
     )
 
 
-def test_every_step_has_its_class_wherever_it_stands():
+def test_every_step_has_its_class_at_any_depth():
     path = {"kind": "step", "name": "c", "work": {"kind": "agent", "agent": "A"}, "context": SEED}
     made = module(spec(("a", SEED), ("a", SEED), on_failure={"steps": [path]}))
-    names = [it for it in vars(made) if "ContextAssembler" in it]
+    names = [var for var in vars(made) if "ContextAssembler" in var]
     assert names == ["AContextAssembler", "AContextAssembler2", "CContextAssembler"]
 
 
@@ -91,7 +91,8 @@ def test_any_name_of_a_step_or_a_collection_becomes_one_of_python():
     def searching(*collections):
         return {
             "sources": [
-                {"kind": "retrieval", "collection": it, "query": "bees"} for it in collections
+                {"kind": "retrieval", "collection": collection, "query": "bees"}
+                for collection in collections
             ]
         }
 
@@ -99,7 +100,7 @@ def test_any_name_of_a_step_or_a_collection_becomes_one_of_python():
     made = module(spec(('1st "step"\n', searching(*names)), ("é", searching())))
     kinds = [made.OldPapers, made.OldPapers2, made.Collection2020, made.Class, made.State]
     kinds += [made.Collection2, made.FilterConfig2]
-    assert [it.collection_name() for it in kinds] == list(names)
+    assert [kind.collection_name() for kind in kinds] == list(names)
     parameters = made.Step1stStepContextAssembler.__init__.__annotations__
     assert list(parameters)[:-1] == [
         "old_papers", "old_papers_", "in_2020_", "class_", "state_", "collection", "filter_config",
@@ -107,7 +108,7 @@ def test_any_name_of_a_step_or_a_collection_becomes_one_of_python():
     assert made.StepContextAssembler
 
 
-def test_what_only_one_process_has_is_not_imported():
+def test_local_objects_are_not_imported():
     text = assemblers(spec(("a", SEED), state="local:Doc"))
     assert "state: Any" in text
     assert "from typing import Any" in text
@@ -134,7 +135,7 @@ def test_a_class_inside_another_is_imported_with_it():
     assert "state: Shop.State" in text
 
 
-def test_what_agents_said_before_is_left_to_their_runs():
+def test_earlier_messages_of_agents_are_left_to_their_runs():
     text = assemblers(spec(("a", {"sources": [{"kind": "history"}]})))
     assert "        # What the agent has said before is added by its run.\n" in text
 
@@ -147,6 +148,6 @@ def test_what_agents_said_before_is_left_to_their_runs():
         spec(("a", {"assembler": "shop.contexts:Own"})),
     ],
 )
-def test_where_no_step_declares_a_context_that_is_said(declared):
+def test_a_flow_without_declared_contexts_is_refused(declared):
     with pytest.raises(UsageError, match="no step of Research declares a context"):
         assemblers(declared)

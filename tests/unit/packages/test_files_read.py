@@ -23,7 +23,7 @@ def declared(folder, **source):
 
 
 def missing(folder):
-    return [it for it in review(folder).findings if it.code == "VAR022"]
+    return [finding for finding in review(folder).findings if finding.code == "VAR022"]
 
 
 def test_a_file_that_is_nowhere_is_named(tmp_path):
@@ -41,5 +41,5 @@ def test_a_file_of_the_package_or_the_workspace_is_found(tmp_path, where):
     assert missing(folder) == []
 
 
-def test_what_may_not_be_read_is_not_looked_for(tmp_path):
+def test_unreadable_variable_is_not_looked_up(tmp_path):
     assert missing(declared(tmp_path / "workflows/W", path="../../x.txt")) == []

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from weft.findings import AppendItem, Finding, Fix, Place, Remove, RenameKey, SetValue
-from weft.packages.edit.fixes import apply_fixes
+from weft.packages.edit import fixes
+from weft.packages.edit.fixes import apply_fixes, fix_package
 from weft.packages.reader import read_package
 
 
@@ -95,3 +96,26 @@ def test_a_file_that_is_there_and_not_read_is_not_replaced(folder):
     write(folder, "tools.json", {"tools": []})
     assert apply_fixes(package, [finding(AppendItem(("tools",), {}))]) == ()
     assert load(folder, "tools.json") == {"tools": []}
+
+
+def test_fixes_are_applied_until_none_is_left(folder):
+    def review(package):
+        if package.spec.orchestrator.initial_agent == "A":
+            return [finding(SetValue(("initial_agent",), "B"), file="orchestrator.json")]
+        if "z" not in package.files["context_variables"].document.text:
+            return [finding(AppendItem(("exposure", "A"), "z"))]
+        return []
+
+    found = fix_package(folder, review, lambda _: True)
+    names = ("orchestrator.json", "context_variables.json")
+    assert [file for file, _ in found] == [str(folder / name) for name in names]
+
+
+def test_fixes_that_undo_each_other_end(folder, monkeypatch):
+    def review(package):
+        other = {"A": "B", "B": "A"}[package.spec.orchestrator.initial_agent]
+        return [finding(SetValue(("orchestrator", "initial_agent"), other))]
+
+    assert len(fix_package(folder, review, lambda _: True)) == 2
+    monkeypatch.setattr(fixes, "MAX_ROUNDS", 1)
+    assert len(fix_package(folder, review, lambda _: True)) == 1

@@ -64,7 +64,7 @@ def test_a_value_of_several_lines():
     assert [line.strip(" " + COVER) for line in covered[3:7]] == ["value:", "", "", "x: y"]
 
 
-def test_carriage_returns_are_no_part_of_a_line():
+def test_carriage_returns_are_not_part_of_a_line():
     assert shown("a.json", '{"a": 1,\r\n"b": 2}') == '{"a": 1,\n"b": 2}'
 
 
@@ -86,7 +86,7 @@ def test_a_fault_is_still_shown():
     assert shown("a.json", text) == text
 
 
-def test_what_was_read_before_a_fault_is_covered():
+def test_values_read_before_a_fault_are_masked():
     text = json.dumps(definition("pin", secret=True), indent=2) + " }"
     assert KEY not in shown("a.json", text)
 

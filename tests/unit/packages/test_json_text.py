@@ -2,8 +2,11 @@ import json
 
 import pytest
 
+from support.cases import read_cases
 from weft.packages.text.index import MAX_DEPTH, MAX_ERRORS, MAX_NODES, line_column
 from weft.packages.text.json_text import load, parse
+
+CASES = read_cases(__file__)
 
 
 def faults(text):
@@ -18,18 +21,7 @@ def only(text):
     return fault
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{}",
-        "[]",
-        '"text"',
-        " null ",
-        '{"a": [1, -2.5e3, true, false, null, "x\\n\\u00e9\\ud83d\\ude00\\/"], "b": {"c": {}}}',
-        '{\r\n\t"k" : "é"\r\n}',
-        "[9223372036854775807, -9223372036854775808, 0, -0, 1E5]",
-    ],
-)
+@pytest.mark.parametrize("text", CASES["test_valid_text_reads_the_same_both_ways"])
 def test_valid_text_reads_the_same_both_ways(text):
     expected = json.loads(text)
     assert load(text).data == parse(text).data == expected
@@ -42,29 +34,7 @@ def test_faultless_text_takes_the_quick_way_without_an_index():
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "column", "message"),
-    [
-        ("", 1, 1, "the file is empty"),
-        ("  \n ", 2, 2, "the file is empty"),
-        ("{\n", 2, 1, "expected a key in double quotes, found the end of the file"),
-        ('{"a": 1', 1, 8, "expected ',' or '}', found the end of the file"),
-        ('{"a": 1]', 1, 8, "expected ',' or '}', found ']'"),
-        ("[1, }", 1, 5, "expected a value, found '}'"),
-        ("[,]", 1, 2, "expected a value, found ','"),
-        ("[1,,2]", 1, 4, "expected a value, found ','"),
-        ('{"a" 1}', 1, 6, "expected ':' after the key 'a', found '1'"),
-        ('{"a": }', 1, 7, "expected a value, found '}'"),
-        ('{"a":', 1, 6, "expected a value, found the end of the file"),
-        ('{"a": 1, : 2}', 1, 10, "expected a key in double quotes, found ':'"),
-        ("{} {}", 1, 4, "found '{' after the end of the data"),
-        ("{} x", 1, 4, "found 'x' after the end of the data"),
-        ('{"a": "open\n}', 1, 7, "this text is not closed"),
-        ('"open', 1, 1, "this text is not closed"),
-        ("'open", 1, 1, "this text is not closed"),
-        ("[1, # no\n2]", 1, 5, "expected a value, found '#'"),
-        ("[1 = 2]", 1, 4, "expected ',' or ']', found '='"),
-        ("[\u00a01]", 1, 2, "expected a value, found '\\xa0'"),
-    ],
+    ("text", "line", "column", "message"), CASES["test_a_fault_that_ends_reading"]
 )
 def test_a_fault_that_ends_reading(text, line, column, message):
     assert only(text) == ("SCHEMA002", line, column, message)
@@ -72,29 +42,9 @@ def test_a_fault_that_ends_reading(text, line, column, message):
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "column", "message"),
-    [
-        ('{"a": 1\n "b": 2}', 1, 8, "a comma is missing here"),
-        ("[1 2]", 1, 3, "a comma is missing here"),
-        ("{a: 1}", 1, 2, "the key 'a' is not in quotes"),
-        ("{'a': 1}", 1, 2, "text in single quotes"),
-        ("['it\\'s']", 1, 2, "text in single quotes"),
-        ("[True]", 1, 2, "'True' is not a JSON value"),
-        ("[NaN]", 1, 2, "'NaN' is not a JSON value"),
-        ("[-Infinity]", 1, 2, "'-Infinity' is not a JSON value"),
-        ("[01]", 1, 2, "'01' is not a JSON value"),
-        ("[1.]", 1, 2, "'1.' is not a JSON value"),
-        ("[.5]", 1, 2, "'.5' is not a JSON value"),
-        ("[yes]", 1, 2, "'yes' is not a JSON value"),
-        ('["C:\\data"]', 1, 5, "'\\d' is not a JSON escape"),
-        ('["a\\ud800b"]', 1, 4, "'\\ud800' is half of a character"),
-        ('["a\\uDC00"]', 1, 4, "'\\uDC00' is half of a character"),
-        ('["a\\ud8"]', 1, 4, "'\\u' is not a JSON escape"),
-        ('["a\\u12"]', 1, 4, "'\\u' is not a JSON escape"),
-        ('["a\tb"]', 1, 4, "a control character inside text"),
-    ],
+    ("text", "line", "column", "message"), CASES["test_reading_continues_after_a_fault"]
 )
-def test_a_fault_after_which_reading_goes_on(text, line, column, message):
+def test_reading_continues_after_a_fault(text, line, column, message):
     assert only(text) == ("SCHEMA002", line, column, message)
     assert load(text).data is None
 
@@ -161,7 +111,7 @@ def test_a_comment_must_be_closed():
     assert only("[1, /* 2]") == ("SCHEMA002", 1, 5, "this comment is not closed")
 
 
-def test_slashes_inside_text_are_no_comment():
+def test_slashes_inside_text_are_not_a_comment():
     text = '{"url": "a//b /* c", "u": "\\u00e9"}'
     assert load(text).errors == parse(text).errors == ()
 
@@ -181,7 +131,7 @@ def test_great_depth_is_a_finding_not_a_crash(depth):
     assert only('{"a":' * depth)[0] == "SCHEMA004"
 
 
-def test_many_shallow_containers_are_no_depth():
+def test_many_shallow_containers_do_not_count_as_depth():
     text = "[" + ",".join(['{"a": []}'] * 200) + "]"
     assert load(text).errors == ()
     assert load(text).root is None

@@ -63,8 +63,12 @@ def test_a_pattern_may_be_given_by_its_number(folder, number):
 def test_a_number_of_no_pattern_is_refused(folder, number):
     asked = {**seed.ORCHESTRATOR, "orchestration_pattern": number}
     (folder / "orchestrator.json").write_text(json.dumps(asked))
-    refused = [it for it in read_package(folder).findings if "orchestration_pattern" in it.message]
-    assert [it.code for it in refused] == ["SCHEMA007"]
+    refused = [
+        finding
+        for finding in read_package(folder).findings
+        if "orchestration_pattern" in finding.message
+    ]
+    assert [finding.code for finding in refused] == ["SCHEMA007"]
 
 
 def test_empty_lists_by_kind_are_read_and_rewritten(folder):
@@ -130,7 +134,7 @@ def test_comments_order_defaults_and_layout_stay(folder):
     )
 
 
-def test_lost_comments_are_told(folder):
+def test_lost_comments_are_reported(folder):
     (folder / "agents.json").unlink()
     (folder / "agents.yaml").write_text("agents:\n  # the router\n  RouterAgent: {}\n")
     migration = plan_migration(folder)
@@ -141,7 +145,7 @@ def test_lost_comments_are_told(folder):
     )
 
 
-def test_a_file_that_must_be_rewritten_whole_is_told(folder):
+def test_a_file_that_must_be_rewritten_is_reported(folder):
     (folder / "orchestrator.json").unlink()
     (folder / "orchestrator.yaml").write_text(
         "? human_in_loop\n: true\nworkflow_name: CustomerSupportRouter\n"
@@ -171,7 +175,7 @@ def bare(folder, name, text):
     """Write the variables without the wrapper, and return what they are rewritten to."""
     (folder / "context_variables.json").unlink()
     (folder / name).write_bytes(text.encode())
-    assert "SCHEMA010" in {it.code for it in read_package(folder).findings}
+    assert "SCHEMA010" in {finding.code for finding in read_package(folder).findings}
     before = read_package(folder).spec
     migration = plan_migration(folder)
     write_migrations([migration])
@@ -212,7 +216,7 @@ def test_a_wrapper_in_one_line(folder):
     assert text == f'{{{schema}, "context_variables": {{"definitions": {{}}}}}}\n'
 
 
-def test_a_file_that_cannot_be_wrapped_piecemeal_is_written_anew(folder):
+def test_a_file_that_cannot_be_wrapped_by_an_edit_is_rewritten(folder):
     text, said = bare(
         folder, "context_variables.yaml", "---\nstatic_variables: [{name: v, value: 1}]\n"
     )
@@ -228,7 +232,7 @@ def test_a_yaml_file_that_names_its_schema(folder):
     assert NAMED not in said
 
 
-def test_an_empty_file_is_no_older_spelling(folder):
+def test_an_empty_file_is_not_an_older_spelling(folder):
     (folder / "context_variables.json").write_text("{}")
     assert read_package(folder).findings == ()
     assert "context_variables.json" not in plan_migration(folder).texts
@@ -283,7 +287,7 @@ def test_every_example_means_the_same_afterwards(folder, stem, data, form):
     write_migrations([plan_migration(folder)])
     after = read_package(folder)
     assert after.spec == before.spec
-    assert "SCHEMA010" not in {it.code for it in after.findings}
+    assert "SCHEMA010" not in {finding.code for finding in after.findings}
     assert plan_migration(folder).texts == {}
 
 
@@ -302,14 +306,14 @@ def test_type_names_are_respelt_once(folder):
     )
 
 
-def test_what_cannot_be_read_is_not_rewritten(folder):
+def test_unreadable_file_is_not_rewritten(folder):
     (folder / "agents.json").write_text('{"agents": [], "x": 1}')
     with pytest.raises(PackageError) as caught:
         plan_migration(folder)
     assert [finding.code for finding in caught.value.findings] == ["SCHEMA008"]
 
 
-def test_a_change_that_was_told_is_not_told_as_a_respelling_too(folder):
+def test_a_change_is_not_also_reported_as_a_respelling(folder):
     definition = {"type": {"type": "string"}, "source": {"type": "static", "value": "x"}}
     data = {"context_variables": {"definitions": {"v": definition}}}
     (folder / "context_variables.json").write_text(json.dumps(data))
@@ -319,7 +323,7 @@ def test_a_change_that_was_told_is_not_told_as_a_respelling_too(folder):
     assert '"type": "str"' in migration.texts["context_variables.json"]
 
 
-def test_a_list_in_another_order_is_written_anew():
+def test_a_list_in_another_order_is_rewritten():
     document = read_text("a.json", '{"l": [{"a": 1}, {"b": 2}, {"c": 3}]}')
     declared = open_document("a.json", document, "a")
     listed = declared.rewrite.data["l"]

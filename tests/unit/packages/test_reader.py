@@ -14,7 +14,8 @@ from weft.packages.folder import MAX_FILES
 from weft.packages.reader import read_package
 from weft.packages.review import review_package
 
-CASES = yaml.safe_load((Path(__file__).parent / "corpus" / "reader.yaml").read_text())
+CORPUS = Path(__file__).parent / "corpus" / "reader.yaml"
+CASES = yaml.load(CORPUS.read_text(), Loader=yaml.CSafeLoader)
 ORCHESTRATOR = {"workflow_name": "W", "initial_agent": "A"}
 AGENTS = {"agents": [{"agent_name": "A"}]}
 PROMPT = {"id": "role", "heading": "Role", "content": "Say {nowhere}."}
@@ -36,7 +37,7 @@ def write(folder, name, data):
 
 
 def said(folder):
-    return [(it.code, it.message) for it in read_package(folder).findings]
+    return [(finding.code, finding.message) for finding in read_package(folder).findings]
 
 
 def only(folder):
@@ -61,7 +62,7 @@ def test_reading_reports_what_is_wrong_and_where(folder, case):
     package = read_package(folder)
     assert [described(finding) for finding in package.findings] == case.get("found", [])
     assert sorted(package.broken) == case.get("broken", [])
-    assert all(it.severity == CATALOGUE[it.code].severity for it in package.findings)
+    assert all(finding.severity == CATALOGUE[finding.code].severity for finding in package.findings)
 
 
 def test_smallest_package(folder):
@@ -71,7 +72,7 @@ def test_smallest_package(folder):
     assert [agent.agent_name for agent in package.spec.agents] == ["A"]
 
 
-def test_schema_pointer_is_no_part_of_the_spec(folder):
+def test_schema_pointer_is_not_part_of_the_spec(folder):
     plain = read_package(folder).digest
     write(folder, "agents.json", {"$schema": "x", **AGENTS})
     assert read_package(folder).digest == plain
@@ -104,7 +105,7 @@ def test_unknown_key_does_not_hide_what_else_is_wrong(folder):
     agent = {"agent_name": "A", "colour": {"hue": 3}, "prompt_sctions": [PROMPT], "modl": "m:a"}
     write(folder, "agents.json", {"agents": [agent], "note": "mine"})
     package = read_package(folder)
-    assert [(it.code, it.message) for it in package.findings] == [
+    assert [(finding.code, finding.message) for finding in package.findings] == [
         ("SCHEMA008", 'agents[0]: unknown key "colour"'),
         ("SCHEMA008", 'agents[0]: unknown key "prompt_sctions"'),
         ("SCHEMA008", 'agents[0]: unknown key "modl"'),
@@ -114,7 +115,7 @@ def test_unknown_key_does_not_hide_what_else_is_wrong(folder):
     # A misspelt key is read as what it was meant to be, so nothing is missing because of it.
     (read,) = package.spec.agents
     assert (read.prompt_sections[0].content, read.model) == (PROMPT["content"], "m:a")
-    (fault,) = [it for it in review_package(package) if it.code == "NAME001"]
+    (fault,) = [finding for finding in review_package(package) if finding.code == "NAME001"]
     line = (folder / "agents.json").read_text().splitlines()[fault.place.line - 1]
     assert line[(fault.place.column or 0) - 1 :].startswith("nowhere}")
 
@@ -122,7 +123,7 @@ def test_unknown_key_does_not_hide_what_else_is_wrong(folder):
 def test_unknown_key_beside_the_one_that_was_meant(folder):
     write(folder, "orchestrator.json", {**ORCHESTRATOR, "maxTurns": 3, "max_turns": 4})
     package = read_package(folder)
-    assert [it.code for it in package.findings] == ["SCHEMA008"]
+    assert [finding.code for finding in package.findings] == ["SCHEMA008"]
     assert package.spec.orchestrator.max_turns == 4
 
 
@@ -137,7 +138,7 @@ def test_other_files_may_be_missing(folder):
     assert read_package(folder).broken == frozenset()
 
 
-def test_misnamed_file_that_cannot_be_read_is_left_alone(folder, tmp_path):
+def test_misnamed_file_that_cannot_be_read_is_not_reported(folder, tmp_path):
     write(tmp_path, "elsewhere.json", {"hooks": []})
     (folder / "hook.json").symlink_to(tmp_path / "elsewhere.json")
     assert read_package(folder).findings == ()
@@ -211,7 +212,7 @@ def test_file_that_vanishes_or_is_forbidden(folder, monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.open", refuse)
     package = read_package(folder)
-    assert [it.message for it in package.findings] == [
+    assert [finding.message for finding in package.findings] == [
         "orchestrator.json cannot be read: permission denied",
         "agents.json cannot be read: permission denied",
     ]
@@ -240,7 +241,7 @@ def test_code_files_are_collected(folder):
     ]
 
 
-def test_code_that_is_no_text(folder):
+def test_code_that_is_not_text(folder):
     (folder / "tools").mkdir()
     (folder / "tools" / "t.py").write_bytes(b"\xff\xfe")
     package = read_package(folder)
@@ -248,7 +249,7 @@ def test_code_that_is_no_text(folder):
     assert package.broken == {"code"}
 
 
-def test_tools_as_a_file_is_no_code(folder):
+def test_a_file_named_tools_is_not_code(folder):
     write(folder, "tools", "x")
     assert read_package(folder).code == {}
 
@@ -270,7 +271,7 @@ def test_code_that_is_never_packed_is_not_read(folder, name):
     assert (package.code, package.findings, package.digest) == ({}, (), before)
 
 
-def test_what_cannot_be_told_from_a_folder_is_read_as_a_file(folder, monkeypatch):
+def test_an_entry_of_unknown_kind_is_read_as_a_file(folder, monkeypatch):
     write(folder, "tools/t.py", "")
     usual = type(folder).is_dir
 
@@ -346,12 +347,12 @@ def test_code_that_python_reads_otherwise_is_refused(folder, line, code):
         f"\ufeff{CODE}",
     ],
 )
-def test_code_that_python_reads_as_it_stands_is_taken(folder, text):
+def test_code_that_python_reads_as_utf8_is_accepted(folder, text):
     tool = {"tool_type": "Agent_Tool", "agent": "A", "file": "look.py", "function": "look"}
     write(folder, "tools.json", {"tools": [{**tool, "description": "Looks."}]})
     (folder / "tools/").mkdir()
     (folder / "tools/look.py").write_bytes(text.encode())
     package = read_package(folder)
     assert package.code == {"tools/look.py": text.encode()}
-    codes = {it.code for it in review_package(package)}
+    codes = {finding.code for finding in review_package(package)}
     assert not codes & {"SCHEMA001", "CODE002", "CODE003"}

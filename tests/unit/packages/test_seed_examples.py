@@ -61,7 +61,7 @@ def test_four_kinds_with_definitions_and_variables_per_agent(load):
 
 def test_only_the_older_key_is_pointed_out(load):
     package = load(context_variables=seed.FOUR_KINDS)
-    assert [(it.code, it.message) for it in package.findings] == [
+    assert [(finding.code, finding.message) for finding in package.findings] == [
         ("SCHEMA010", "older spelling: database_name is now database")
     ]
 
@@ -143,7 +143,7 @@ def test_orchestrator_and_agents(load):
 def test_structured_outputs(load):
     spec = load(structured_outputs=seed.STRUCTURED_OUTPUTS).spec
     assert spec.models[0].fields["tags"].type == parse_type("list")
-    assert [(it.agent, it.model) for it in spec.registry] == [
+    assert [(entry.agent, entry.model) for entry in spec.registry] == [
         ("RouterAgent", "RoutingDecision"),
         ("InterviewAgent", None),
     ]

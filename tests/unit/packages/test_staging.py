@@ -96,7 +96,7 @@ def test_nothing_is_replaced_before_everything_is_staged(tmp_path, monkeypatch):
     assert tree(tmp_path) == {"P/a": b"1", "P/b": b"1"}
 
 
-def test_what_was_replaced_before_a_failure_is_put_back(tmp_path, monkeypatch):
+def test_replaced_files_are_restored_after_a_failure(tmp_path, monkeypatch):
     create_folder(tmp_path / "P", {"a": b"1", "c": b"1"})
     (tmp_path / "P" / "a").chmod(0o600)
     failing(monkeypatch, "replace", when=lambda path: path.name.startswith(".c-"))
@@ -107,7 +107,7 @@ def test_what_was_replaced_before_a_failure_is_put_back(tmp_path, monkeypatch):
     assert not (tmp_path / "P" / "new").exists()
 
 
-def test_a_failure_that_cannot_be_undone_is_told(tmp_path, monkeypatch):
+def test_a_failure_that_cannot_be_undone_is_reported(tmp_path, monkeypatch):
     create_folder(tmp_path / "P", {"a": b"1", "c": b"1"})
     failing(monkeypatch, "replace", when=lambda path: path.name.startswith(".c-"))
     failing(monkeypatch, "unlink", when=lambda path: path.name == "b")

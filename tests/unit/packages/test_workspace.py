@@ -41,9 +41,10 @@ def test_packages_of_a_workspace(tmp_path):
 def test_packages_in_a_plain_folder(tmp_path):
     make(tmp_path / "A", "A")
     assert [folder.name for folder in find_packages(tmp_path)] == ["A"]
+    assert said(tmp_path) == []
 
 
-def test_folder_with_only_one_telling_file_is_a_package(tmp_path):
+def test_folder_with_one_required_file_is_a_package(tmp_path):
     write(tmp_path / "W" / "agents.yml", "agents: []")
     assert is_package(tmp_path / "W")
 
@@ -51,7 +52,7 @@ def test_folder_with_only_one_telling_file_is_a_package(tmp_path):
 @pytest.mark.parametrize(
     ("name", "fact"), [("gone", "does not exist"), ("file", "is not a folder")]
 )
-def test_path_that_is_no_folder(tmp_path, name, fact):
+def test_path_that_is_not_a_folder(tmp_path, name, fact):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match=fact) as caught:
         find_packages(tmp_path / name)
@@ -101,7 +102,7 @@ def test_review_puts_code_findings_into_the_folder(tmp_path):
     tool = {"agent": "A", "file": "t.py", "function": "t", "description": "Does it."}
     write(folder / "tools.json", {"tools": [{"tool_type": "Agent_Tool", **tool}]})
     write(folder / "tools" / "t.py", "def t(:\n")
-    (finding,) = [it for it in review(folder).findings if it.code == "CODE003"]
+    (finding,) = [finding for finding in review(folder).findings if finding.code == "CODE003"]
     assert finding.place.file == str(folder / "tools" / "t.py")
     assert finding.place.line == 1
 
@@ -137,7 +138,7 @@ def test_folder_one_may_not_look_into_is_reported(tmp_path, monkeypatch):
     assert [found.name for found in find_packages(tmp_path)] == ["W", "X"]
 
 
-def test_folder_whose_name_is_no_text(tmp_path):
+def test_folder_whose_name_is_not_valid_text(tmp_path):
     folder = tmp_path / os.fsdecode(b"W\xff")
     folder.mkdir()
     (folder / "agents.json").write_text("{")
@@ -149,10 +150,10 @@ def test_code_in_the_package_folder_can_be_referred_to(tmp_path):
     source = {"type": "computed", "computation": "rules:compute", "inputs": []}
     variables = {"definitions": {"v": {"type": "bool", "source": source}}}
     write(folder / "context_variables.json", {"context_variables": variables})
-    assert "CODE002" in {it.code for it in review(folder).findings}
+    assert "CODE002" in {finding.code for finding in review(folder).findings}
     write(folder / "rules.py", "def compute() -> bool:\n    return True\n")
     write(folder / "unused.py", "")
-    found = {it.code for it in review(folder).findings}
+    found = {finding.code for finding in review(folder).findings}
     assert "CODE002" not in found
 
 
@@ -160,7 +161,7 @@ def test_code_in_the_package_folder_can_be_referred_to(tmp_path):
 
 
 def said(path):
-    return [(it.code, it.message) for it in review(path).findings]
+    return [(finding.code, finding.message) for finding in review(path).findings]
 
 
 @pytest.fixture
@@ -169,7 +170,7 @@ def workspace(tmp_path):
     return tmp_path
 
 
-def test_nothing_is_said_about_what_is_no_package(workspace):
+def test_folders_that_are_not_packages_are_not_reported(workspace):
     write(workspace / "workflows" / "notes" / "plan.txt", "x")
     write(workspace / "workflows" / "README.md", "x")
     write(workspace / "docs" / "tools.json", "{}")
@@ -187,7 +188,7 @@ def test_folder_of_misnamed_files_counts_as_a_package(workspace, name):
 
 def test_misnamed_file_is_named_in_the_remedy(workspace):
     write(workspace / "workflows" / "Empty" / "agent.YAML", "")
-    hints = [hint for it in review(workspace).findings for hint in it.hint]
+    hints = [hint for finding in review(workspace).findings for hint in finding.hint]
     assert "if this is agent.YAML, rename it to agents.yaml" in hints
 
 
@@ -229,9 +230,11 @@ def test_package_too_deep_and_files_astray(workspace, start):
 
 def test_packages_in_a_folder_that_is_one_itself(workspace):
     write(workspace / "agents.json", {"agents": []})
-    (finding,) = [it for it in review(workspace).findings if it.code == "PACK006"]
+    (finding,) = [finding for finding in review(workspace).findings if finding.code == "PACK006"]
     assert finding.hint == (f"check them: weft check {workspace / 'workflows'}",)
-    assert "PACK006" not in {it.code for it in review(workspace / "workflows" / "W").findings}
+    assert "PACK006" not in {
+        finding.code for finding in review(workspace / "workflows" / "W").findings
+    }
 
 
 def test_pack_with_another_ending(workspace):
@@ -289,5 +292,5 @@ def test_file_that_vanishes_before_it_is_read(workspace, monkeypatch):
         raise FileNotFoundError(2, "No such file or directory", str(path))
 
     monkeypatch.setattr("pathlib.Path.open", gone)
-    hints = {hint for it in review(workspace).findings for hint in it.hint}
+    hints = {hint for finding in review(workspace).findings for hint in finding.hint}
     assert hints == {"check that it is still there and can be opened"}

@@ -1,9 +1,12 @@
 import pytest
 import yaml
 
+from support.cases import read_cases
 from weft.packages.text import yaml_text
 from weft.packages.text.index import MAX_DEPTH, MAX_ERRORS, line_column
 from weft.packages.text.yaml_text import parse
+
+CASES = read_cases(__file__)
 
 
 @pytest.fixture(params=["c", "python"])
@@ -34,63 +37,14 @@ def value(text):
     return parsed.data
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("~", None),
-        ("null", None),
-        ("true", True),
-        ("FALSE", False),
-        ("yes", "yes"),
-        ("No", "No"),
-        ("on", "on"),
-        ("off", "off"),
-        ("y", "y"),
-        ("12", 12),
-        ("-7", -7),
-        ("+3", 3),
-        ("007", 7),
-        ("0o17", 15),
-        ("0x1F", 31),
-        ("1_000", "1_000"),
-        ("12:30:45", "12:30:45"),
-        ("2024-01-31", "2024-01-31"),
-        ("1.5", 1.5),
-        ("-.5", -0.5),
-        ("1.", 1.0),
-        ("1e3", 1000.0),
-        ("1.2.3", "1.2.3"),
-        ("-", [None]),
-        ("+", "+"),
-        ("'12'", "12"),
-        ('"true"', "true"),
-        ('"a\\n\\x41\\u00e9\\U0001F600"', "a\nA\u00e9\U0001f600"),
-        ("|\n  12\n", "12\n"),
-        (">-\n  a\n  b\n", "a b"),
-        ("<<", "<<"),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), CASES["test_scalars_follow_yaml_1_2"])
 def test_scalars_follow_yaml_1_2(text, expected):
     found = value(text)
     assert found == expected
     assert type(found) is type(expected)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("!!str 12", "12"),
-        ("! 12", "12"),
-        ('!!int "12"', 12),
-        ("!!float 3", 3.0),
-        ("!!float 3.5", 3.5),
-        ("!!bool true", True),
-        ("!!null ''", None),
-        ("!!map {a: 1}", {"a": 1}),
-        ("!!seq [1]", [1]),
-        ("! [1]", [1]),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), CASES["test_core_tags_are_understood"])
 def test_core_tags_are_understood(text, expected):
     found = value(text)
     assert found == expected
@@ -123,10 +77,10 @@ def test_a_whole_file():
         ("{a: b", 1, 6, "a comma or a closing bracket is missing"),
         ("[1,", 1, 4, "a value is missing"),
         ("a: 1\nb\nc: 2", 3, 1, "the ':' after a key is missing"),
-        (" a: 1\nb: 2", 2, 1, "this does not fit in with the lines above it"),
-        ("- a\nb: 1", 2, 1, "this does not fit in with the lines above it"),
-        ("a: 'b' c", 1, 8, "this does not fit in with the lines above it"),
-        ("a: - b", 1, 4, "this does not fit in with the lines above it"),
+        (" a: 1\nb: 2", 2, 1, "this does not continue the lines above it; check the indentation"),
+        ("- a\nb: 1", 2, 1, "this does not continue the lines above it; check the indentation"),
+        ("a: 'b' c", 1, 8, "this does not continue the lines above it; check the indentation"),
+        ("a: - b", 1, 4, "this does not continue the lines above it; check the indentation"),
         ("a: *b", 1, 4, "the alias 'b' has no anchor before it"),
         ("a: \x7f", 1, 4, "the character '\\x7f' is not allowed in YAML"),
         ("a: \ufeff", 1, 4, "the character '\\ufeff' is not allowed in YAML"),
@@ -138,7 +92,7 @@ def test_syntax_faults_in_plain_words(text, line, column, message):
     assert parse(text).data is None
 
 
-def test_what_has_no_plain_words_is_passed_on_with_its_place():
+def test_unknown_library_message_keeps_its_place():
     code, line, column, message = only("a: 1\nb: !x!y z")
     assert (code, line, column) == ("SCHEMA002", 2, 4)
     assert message.startswith("this is not YAML: 'found undefined tag handle")
@@ -151,34 +105,12 @@ def test_a_fault_names_where_its_construct_began():
 
 
 @pytest.mark.parametrize("text", ['"\\UFFFFFFFF"', '"\\U00110000"', '"\\ud800"'])
-def test_escapes_that_stand_for_no_character(text):
+def test_escapes_without_a_character(text):
     assert only(text)[0] in {"SCHEMA002", "SCHEMA005"}
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "column", "message"),
-    [
-        ("a: 1\n1: x", 2, 1, "the key '1' is not text"),
-        ("true: x", 1, 1, "the key 'true' is not text"),
-        ("{~: x}", 1, 2, "the key '~' is not text"),
-        ("? \n: x", 1, 2, "the key '' is not text"),
-        ("a: &a {b: 1}\nc:\n  <<: *a", 3, 3, "merge keys are not supported"),
-        ("? [a]\n: x", 1, 3, "a list or an object cannot be a key"),
-        ("? {a: 1}\n: x", 1, 3, "a list or an object cannot be a key"),
-        ("a: &k b\n*k : x", 2, 1, "an alias cannot be a key"),
-        ("a: &k [*k]", 1, 8, "the alias 'k' is inside its own value"),
-        ("a: !new 1", 1, 4, "the tag '!new' does not fit here"),
-        ("a: !!int x", 1, 4, "the tag '!!int' does not fit here"),
-        (
-            "a: !!python/name:os.system x",
-            1,
-            4,
-            "the tag '!!python/name:os.system' does not fit here",
-        ),
-        ("a: !!set {b: ~}", 1, 4, "the tag 'tag:yaml.org,2002:set' is not supported"),
-        ("a: !!map [b]", 1, 4, "the tag 'tag:yaml.org,2002:map' is not supported"),
-        ("a: 1\n---\nb: 2", 2, 1, "a second document begins here"),
-    ],
+    ("text", "line", "column", "message"), CASES["test_features_json_cannot_express"]
 )
 def test_features_json_cannot_express(text, line, column, message):
     assert only(text) == ("SCHEMA005", line, column, message)

@@ -1,14 +1,16 @@
 """The inbox of a run: results and deliveries in the order they came, and who waits for them."""
 
 import asyncio
+import re
+from typing import NoReturn
 
 import pytest
 
-from support.journal_play import play
+from weft.engine.commands import CallModel
 from weft.engine.events import MessageShown
 from weft.errors import RunError, UsageError
 from weft.runtime.runs.decision import NewEvent
-from weft.runtime.runs.effects import Broken, Delivery, Inbox
+from weft.runtime.runs.effects import Delivery, Effect, Effects, Inbox
 
 RESULT = (NewEvent("agent:A", MessageShown("x"), 3, 1),)
 
@@ -30,101 +32,95 @@ class Bench:
                 raise fault
 
         future = asyncio.get_running_loop().create_future()
-        self.inbox.put(Delivery(work, future))
+        self.inbox.append(Delivery(work, future))
         return future
 
 
-def test_what_comes_first_is_taken_in_first():
-    async def story():
-        bench = Bench()
-        assert not bench.inbox.items
-        first = bench.delivery("first")
-        bench.inbox.put(RESULT)
-        last = bench.delivery("last")
-        assert bench.inbox.results == [RESULT]
-        while bench.inbox.items:
-            await bench.inbox.take().perform()
-        assert bench.done == ["first", RESULT, "last"]
-        assert (first.result(), last.result()) == (None, None)
-        assert bench.inbox.results == []
-
-    play(story())
+async def test_inbox_keeps_arrival_order():
+    bench = Bench()
+    assert not bench.inbox
+    first = bench.delivery("first")
+    bench.inbox.append(RESULT)
+    last = bench.delivery("last")
+    assert bench.inbox.results == [RESULT]
+    while bench.inbox:
+        await bench.inbox.process_next()
+    assert bench.done == ["first", RESULT, "last"]
+    assert (first.result(), last.result()) == (None, None)
+    assert bench.inbox.results == []
 
 
-def test_a_fault_belongs_to_whoever_waits():
-    async def story():
-        bench = Bench()
-        future = bench.delivery("x", UsageError("no"))
-        await bench.inbox.take().perform()
-        with pytest.raises(UsageError, match="no"):
-            await future
-
-    play(story())
+async def test_fault_is_raised_in_the_waiting_task():
+    bench = Bench()
+    future = bench.delivery("x", UsageError("no"))
+    await bench.inbox.process_next()
+    with pytest.raises(UsageError, match="no"):
+        await future
 
 
-def test_a_fault_nobody_waits_for_reaches_whoever_takes_it_in():
-    async def story():
-        async def work() -> None:
-            raise ValueError("ours")
+async def test_fault_without_a_waiter_is_raised_by_the_inbox():
+    async def work() -> None:
+        raise ValueError("ours")
 
-        with pytest.raises(ValueError, match="ours"):
-            await Delivery(work).perform()
-
-    play(story())
-
-
-def test_who_waits_is_told_that_the_host_was_closed():
-    async def story():
-        bench = Bench()
-        future = bench.delivery("x", asyncio.CancelledError())
-        with pytest.raises(asyncio.CancelledError):
-            await bench.inbox.take().perform()
-        with pytest.raises(RunError, match="look whether it was written"):
-            await future
-
-    play(story())
+    bench = Bench()
+    bench.inbox.append(Delivery(work))
+    with pytest.raises(ValueError, match="ours"):
+        await bench.inbox.process_next()
 
 
-def test_who_does_not_wait_any_more_is_left_in_peace():
-    async def story():
-        bench = Bench()
-        for fault in (None, UsageError("no")):
-            future = bench.delivery("x", fault)
-            future.cancel()
-            await bench.inbox.take().perform()
-            assert future.cancelled()
+async def test_waiters_learn_that_the_host_was_closed():
+    bench = Bench()
+    future = bench.delivery("x", asyncio.CancelledError())
+    with pytest.raises(asyncio.CancelledError):
+        await bench.inbox.process_next()
+    with pytest.raises(RunError, match="read the run to see whether it was stored"):
+        await future
 
-    play(story())
+
+async def test_abandoned_waiter_is_not_notified():
+    bench = Bench()
+    for fault in (None, UsageError("no")):
+        future = bench.delivery("x", fault)
+        future.cancel()
+        await bench.inbox.process_next()
+        assert future.cancelled()
+
+
+async def test_an_effect_without_a_result_is_a_fault_of_the_run():
+    bench = Bench()
+    bench.inbox.append(RunError("as it is"))
+    with pytest.raises(RunError, match="as it is"):
+        await bench.inbox.process_next()
 
 
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        (None, "an effect ended without a result: cancelled"),
+        (asyncio.CancelledError(), "an effect ended without a result: .* raised CancelledError"),
         (ValueError("odd"), "an effect ended without a result: odd"),
         (RunError("as it is"), "as it is"),
     ],
 )
-def test_an_effect_without_a_result_is_a_fault_of_the_run(fault, said):
-    async def story():
-        bench = Bench()
-        bench.inbox.put(Broken(fault))
-        with pytest.raises(RunError, match=f"^{said}$"):
-            await bench.inbox.take().perform()
+async def test_error_of_an_effect_is_its_result(fault, said):
+    async def work() -> NoReturn:
+        raise fault
 
-    play(story())
+    effects = Effects()
+    effect = Effect("call:1", CallModel("A", 1, 1, 3), work())
+    assert effects.keep(effect)
+    result = await effects.perform(effect)
+    assert isinstance(result, RunError)
+    assert re.match(f"^{said}", str(result))
+    assert not effects
 
 
-def test_when_a_run_is_given_up_everybody_who_waits_is_told():
-    async def story():
-        bench = Bench()
-        futures = [bench.delivery("a"), bench.delivery("b")]
-        bench.inbox.put(RESULT)
-        bench.inbox.fail_waiters(RunError("given up"))
-        assert not bench.inbox.items
-        for future in futures:
-            with pytest.raises(RunError, match="given up"):
-                await future
-        assert bench.done == []
-
-    play(story())
+async def test_waiters_are_notified_when_a_run_is_released():
+    bench = Bench()
+    futures = [bench.delivery("a"), bench.delivery("b")]
+    bench.inbox.append(RESULT)
+    bench.inbox.fail_waiters(RunError("given up"))
+    assert not bench.inbox
+    for future in futures:
+        with pytest.raises(RunError, match="given up"):
+            await future
+    assert bench.done == []

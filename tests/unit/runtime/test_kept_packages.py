@@ -13,7 +13,7 @@ SPEC = WorkflowSpec.model_validate(
 )
 
 
-def test_what_was_packed_is_unpacked():
+def test_packed_package_can_be_unpacked():
     assert unpack(pack(SPEC, {"tools/t.py": b"x = 1\n"})) == (SPEC, {"tools/t.py": b"x = 1\n"})
 
 

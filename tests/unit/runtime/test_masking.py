@@ -13,7 +13,7 @@ KEY = 'a "key"\nof träge & slow/words'
 
 @pytest.mark.parametrize(
     "spelt",
-    [str, repr, json.dumps, quote, quote_plus, lambda it: b64encode(it.encode()).decode()],
+    [str, repr, json.dumps, quote, quote_plus, lambda text: b64encode(text.encode()).decode()],
     ids=["itself", "repr", "json", "address", "form", "login"],
 )
 def test_a_secret_is_hidden_in_every_spelling(spelt):
@@ -34,12 +34,12 @@ def test_parts_of_a_secret_that_is_an_object_are_secrets_too():
     assert masked([secret], {"login": secret}) == [MASK]
 
 
-def test_what_is_short_is_hidden_where_it_stands_alone():
+def test_short_secret_is_masked_as_a_whole_value():
     assert masked(["4711", "4711!", 4711], {"pin": "4711"}) == [MASK, "4711!", 4711]
     assert masked([4711, "4711"], {"pin": 4711}) == [MASK, "4711"]
 
 
 @pytest.mark.parametrize("nothing", [None, "", {}, [], True, False])
-def test_nothing_is_no_secret(nothing):
+def test_empty_text_is_not_a_secret(nothing):
     value = {"a": [None, "", {}, [], True, False, 0]}
     assert masked(value, {"none": nothing}) == value

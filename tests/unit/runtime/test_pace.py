@@ -29,31 +29,27 @@ def gone_by_round(count, *, cancelled=()):
     return asyncio.run(scenario())
 
 
-def test_who_is_alone_does_not_wait():
+def test_single_caller_does_not_wait():
     rounds, _ = gone_by_round(1)
     assert rounds == [[0]]
 
 
-def test_many_go_on_a_few_at_a_time_in_order():
+def test_many_continue_a_few_at_a_time_in_order():
     rounds, _ = gone_by_round(3 * AT_ONCE + 1)
-    assert [len(it) for it in rounds] == [AT_ONCE, 2 * AT_ONCE, 3 * AT_ONCE, 3 * AT_ONCE + 1]
+    assert [len(each) for each in rounds] == [AT_ONCE, 2 * AT_ONCE, 3 * AT_ONCE, 3 * AT_ONCE + 1]
     assert rounds[-1] == list(range(3 * AT_ONCE + 1))
 
 
-def test_who_was_cancelled_keeps_nobody_waiting():
+def test_cancelled_caller_blocks_no_other():
     rounds, _ = gone_by_round(AT_ONCE + 3, cancelled=[AT_ONCE, AT_ONCE + 1])
     assert rounds[-1] == [*range(AT_ONCE), AT_ONCE + 2]
 
 
-def test_after_a_pause_it_begins_anew():
-    async def scenario():
-        pace = Pace()
-        for _ in range(3):
-            for _ in range(AT_ONCE):
-                await pace.turn()
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-        return pace
-
-    pace = asyncio.run(scenario())
+async def test_after_a_pause_it_begins_anew():
+    pace = Pace()
+    for _ in range(3):
+        for _ in range(AT_ONCE):
+            await pace.turn()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
     assert (pace._gone, len(pace._waiting)) == (0, 0)

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import pytest
 
+from support.cases import read_cases
 from weft.errors import ExpressionError
 from weft.spec.condition_parser import MAX_DEPTH, MAX_LENGTH, mentions, parse_condition
 from weft.spec.conditions import (
@@ -19,6 +20,8 @@ from weft.spec.conditions import (
     print_condition,
     strict_violations,
 )
+
+CASES = read_cases(__file__)
 
 X, Y, Z = Name("x"), Name("y"), Name("z")
 
@@ -287,30 +290,7 @@ def test_mentions_refuse_what_does_not_parse():
         mentions("x = 5")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("When x is true AND y is 'a'.", 'x == true and y == "a"'),
-        ("((x)) or (y and z)", "x or y and z"),
-        ("x and (y or z)", "x and (y or z)"),
-        ("(x and y) and z", "(x and y) and z"),
-        ("(x or y) or z", "(x or y) or z"),
-        ("not (x == 1)", "not x == 1"),
-        ("not (x or y)", "not (x or y)"),
-        ("not (not x)", "not not x"),
-        ("x is not none", "x != null"),
-        ("x Not In [1,2.50,'a',TRUE]", 'x not in [1, 2.5, "a", true]'),
-        ("x in []", "x in []"),
-        ("${when} == ${Is}", "${when} == ${Is}"),
-        ("${plain}", "plain"),
-        ("x == 'it\\'s'", 'x == "it\'s"'),
-        ("x == 'say \"hi\"'", "x == 'say \"hi\"'"),
-        ("x == '\\'\"'", 'x == "\'\\""'),
-        ("x == '\n\t\r\\\\\x07\u2028'", 'x == "\\n\\t\\r\\\\\\u0007\\u2028"'),
-        ("x == '\U000e0001é'", 'x == "\U000e0001é"'),
-        ("x == False", "x == false"),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), CASES["test_prints_one_spelling"])
 def test_prints_one_spelling(text: str, expected: str):
     assert print_condition(parse_condition(text)) == expected
     assert parse_condition(expected) == parse_condition(text)
@@ -331,22 +311,7 @@ def test_strict_profile_allows_positive_tests_joined_once(text: str):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("x is false", ["'x' is tested for false"]),
-        ("x == y", ["a variable on its left"]),
-        ("true == x", ["a variable on its left"]),
-        ("x != 1", ["'!=' is used"]),
-        ("x < 1", ["'<' is used"]),
-        ("x in [1]", ["'in' is used"]),
-        ("x not in y", ["'not in' is used"]),
-        ("not x", ["'not' is used"]),
-        ("x or y", ["'or' is used"]),
-        ("x and y and z", ["'and' is used 2 times"]),
-        ("(x and y) and z", ["'and' is used 2 times"]),
-        ("not (x and y) or z and x", ["'or' is used", "'not' is used", "'and' is used 2 times"]),
-        ("not x > 1 and y is false", ["'not' is used", "'>' is used", "'y' is tested"]),
-    ],
+    ("text", "words"), CASES["test_strict_profile_says_every_violation_in_words"]
 )
 def test_strict_profile_says_every_violation_in_words(text: str, words: list[str]):
     found = strict_violations(parse_condition(text))

@@ -21,6 +21,6 @@ def test_any_other_text_is_kept_as_it_is(mode: str, text: str):
     assert UserTextTrigger.model_validate(trigger.model_dump()) == trigger
 
 
-def test_what_is_no_text_is_refused_as_such():
+def test_a_value_that_is_not_text_is_refused():
     with pytest.raises(ValidationError, match="valid string"):
         UserTextTrigger.model_validate({"match": {"equals": 3}})

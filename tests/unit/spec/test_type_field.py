@@ -3,6 +3,7 @@
 import pytest
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from support.cases import read_cases
 from weft.errors import ExpressionError
 from weft.spec.type_field import TypeField, read_type
 from weft.spec.type_parser import parse_type
@@ -16,31 +17,12 @@ from weft.spec.types import (
     print_type,
 )
 
+CASES = read_cases(__file__)
+
 STR = Scalar("str")
 
 
-@pytest.mark.parametrize(
-    ("form", "written"),
-    [
-        ("list[string]", "list[str]"),
-        ({"type": "str"}, "str"),
-        ({"type": "str", "description": "a name"}, "str"),
-        ({"type": "list[int]"}, "list[int]"),
-        ({"type": "array"}, "list"),
-        ({"type": "list", "items": "int"}, "list[int]"),
-        ({"type": "List", "items": {"type": "dict", "values": "bool"}}, "list[dict[bool]]"),
-        ({"type": "object", "values": "Invoice", "description": "x"}, "dict[Invoice]"),
-        ({"type": "literal", "values": ["a", 2, True]}, 'literal["a", 2, true]'),
-        ({"type": "literal", "enum": ["a"]}, 'literal["a"]'),
-        ({"type": "union", "variants": ["str", {"type": "int"}]}, "str | int"),
-        ({"type": "union", "options": ["str", "int | bool"]}, "str | int | bool"),
-        ({"type": "union", "variants": ["str", None]}, "optional[str]"),
-        ({"type": "union", "variants": ["str", {"type": "null"}]}, "optional[str]"),
-        ({"type": "union", "variants": ["str"]}, "str"),
-        ({"type": "optional", "of": "str"}, "optional[str]"),
-        ({"type": "optional", "inner": {"type": "optional", "item": "str"}}, "optional[str]"),
-    ],
-)
+@pytest.mark.parametrize(("form", "written"), CASES["test_object_forms_of_older_packages"])
 def test_object_forms_of_older_packages(form, written):
     assert print_type(read_type(form)) == written
 

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from support.cases import read_cases
 from weft.errors import ExpressionError
 from weft.spec.type_meaning import (
     MAX_VALUE_DEPTH,
@@ -13,6 +14,8 @@ from weft.spec.type_meaning import (
     validation_error,
 )
 from weft.spec.type_parser import parse_type
+
+CASES = read_cases(__file__)
 
 MODELS = {
     "Item": {"name": parse_type("str"), "count": parse_type("int")},
@@ -175,45 +178,12 @@ def test_finite_values_are_limited():
     assert finite_values(parse_type("bool"), limit=1) is None
 
 
-def test_references_stand_once_in_order_of_first_use():
+def test_references_are_listed_once_in_order_of_first_use():
     assert references(parse_type("list[B] | dict[optional[A]] | B | str")) == ("B", "A")
     assert references(parse_type('literal["A"]')) == ()
 
 
-@pytest.mark.parametrize(
-    ("type_text", "text", "value"),
-    [
-        ("bool", " Yes ", True),
-        ("bool", "1", True),
-        ("bool", "TRUE", True),
-        ("bool", "on", True),
-        ("bool", "", False),
-        ("bool", " No ", False),
-        ("bool", "0", False),
-        ("int", " -12 ", -12),
-        ("int", "+007", 7),
-        ("float", "2", 2.0),
-        ("float", "-.5", -0.5),
-        ("float", "1.5e3", 1500.0),
-        ("str", "  as it is ", "  as it is "),
-        ("str", "", ""),
-        ("optional[str]", "", None),
-        ("optional[str]", " ", " "),
-        ("optional[bool]", "", None),
-        ("optional[bool]", "no", False),
-        ("optional[int]", "4", 4),
-        ("list[int]", "[1, 2]", [1, 2]),
-        ("list[float]", "[1.5]", [1.5]),
-        ("dict", '{"a": null}', {"a": None}),
-        ("any", "3", 3),
-        ('literal["dev", "prod"]', "dev", "dev"),
-        ('literal["1", 1]', "1", 1),
-        ('literal["1"]', "1", "1"),
-        ("int | str", "5", 5),
-        ("int | str", "five", "five"),
-        ("str | bool", "[1]", "[1]"),
-    ],
-)
+@pytest.mark.parametrize(("type_text", "text", "value"), CASES["test_values_read_from_text"])
 def test_values_read_from_text(type_text, text, value):
     found = coerce_text(parse_type(type_text), text)
     assert found == value

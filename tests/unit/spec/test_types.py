@@ -2,6 +2,7 @@
 
 import pytest
 
+from support.cases import read_cases
 from weft.spec.types import (
     ANY,
     DictOf,
@@ -15,6 +16,8 @@ from weft.spec.types import (
     print_type,
     word_of,
 )
+
+CASES = read_cases(__file__)
 
 STR, INT = Scalar("str"), Scalar("int")
 
@@ -44,19 +47,7 @@ def test_one_and_true_are_different_literals():
     assert len({LiteralOf(("a",)), LiteralOf(("a",)), LiteralOf((1,)), LiteralOf((True,))}) == 3
 
 
-@pytest.mark.parametrize(
-    ("name", "word"),
-    [
-        ("str", "str"),
-        ("STRING", "str"),
-        ("Array", "list"),
-        ("document", "dict"),
-        ("Document", None),
-        ("none", "null"),
-        ("Optional", "optional"),
-        ("invoice", None),
-    ],
-)
+@pytest.mark.parametrize(("name", "word"), CASES["test_words_have_several_spellings"])
 def test_words_have_several_spellings(name, word):
     assert word_of(name) == word
 

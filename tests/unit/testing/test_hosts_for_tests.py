@@ -30,7 +30,7 @@ def shop(**variables) -> WorkflowSpec:
             "orchestrator": {"workflow_name": "Shop", "initial_agent": "Clerk"},
             "agents": [{"agent_name": "Clerk"}],
             "variables": variables,
-            "exposure": {"Clerk": [it for it in variables if it != "token"]},
+            "exposure": {"Clerk": [variable for variable in variables if variable != "token"]},
             "tools": [{**tool, "function": "record_expense"}],
         }
     )
@@ -58,8 +58,8 @@ def test_database_variables_read_the_given_documents(database):
 def test_given_documents_are_a_store_for_every_tenant():
     async def scenario():
         store = GivenDocuments({"Orders": [{"_id": "a", "n": 1}, {"n": 2}]})
-        orders, other = Collection("Orders"), Scope("other")
-        assert [it["n"] for it in await store.page(ADA, orders)] == [2, 1]
+        orders, other = Collection("Orders"), Scope.operator("other")
+        assert [entry["n"] for entry in await store.page(ADA, orders)] == [2, 1]
         assert await store.put(ADA, orders, {"_id": "a"}, {"n": 3}) == "a"
         assert await store.delete(ADA, orders, "2")
         assert await store.collections(ADA, database="x") == [(Collection("Orders", "x"), 1)]
@@ -99,7 +99,7 @@ def test_script_that_does_not_fit_the_workflow_is_refused(script, message, hint)
 def test_traceback_names_the_file_by_its_workflow(caplog):
     caplog.set_level("DEBUG", "weft.tools")
     state = played(shop(), [call("record_expense", amount=1), "Done."])
-    (failed,) = [it.text for it in state.messages if it.role == "tool"]
+    (failed,) = [message.text for message in state.messages if message.role == "tool"]
     assert "ZeroDivisionError at tools/shop.py:5" in failed
     assert re.search(r'File "Shop(@\d+)?/tools/shop.py", line 5', caplog.text)
 

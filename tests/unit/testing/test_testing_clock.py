@@ -42,7 +42,7 @@ def test_sleepers_wake_in_the_order_of_their_times():
     run(play())
 
 
-def test_who_sleeps_again_is_woken_again_within_the_same_stretch():
+def test_sleeper_is_woken_again_within_one_advance():
     async def tick(clock: ManualClock, heard: list[int]) -> None:
         while True:
             await clock.sleep_until(clock.now() + 1000)
@@ -60,16 +60,13 @@ def test_who_sleeps_again_is_woken_again_within_the_same_stretch():
     assert run(play()) == [1000, 2000, 3000]
 
 
-def test_a_sleeper_that_was_woken_and_cancelled_at_once_is_gone():
-    async def play() -> None:
-        clock = ManualClock(now=0)
-        task = asyncio.create_task(clock.sleep_until(1000))
-        await clock.advance(0)
-        moving = asyncio.create_task(clock.advance(1))
-        await asyncio.sleep(0)
-        task.cancel()
-        await moving
-        await asyncio.gather(task, return_exceptions=True)
-        assert clock.sleepers == 0
-
-    run(play())
+async def test_a_sleeper_that_was_woken_and_cancelled_at_once_is_gone():
+    clock = ManualClock(now=0)
+    task = asyncio.create_task(clock.sleep_until(1000))
+    await clock.advance(0)
+    moving = asyncio.create_task(clock.advance(1))
+    await asyncio.sleep(0)
+    task.cancel()
+    await moving
+    await asyncio.gather(task, return_exceptions=True)
+    assert clock.sleepers == 0

@@ -34,7 +34,7 @@ def test_all_agents_are_seen_unless_some_are_named():
 
 def test_an_agents_sign_is_not_shown():
     seen = audience(sign("agent_text", "DONE", agent="A"))
-    assert [seen.hears("A", it) for it in ("done", "well done")] == [False, True]
+    assert [seen.hears("A", text) for text in ("done", "well done")] == [False, True]
     assert seen.hears("B", "done")
     # What it will say is not known while it speaks.
     assert (seen.sees_while_streaming("A"), seen.sees_while_streaming("B")) == (False, True)
@@ -43,7 +43,7 @@ def test_an_agents_sign_is_not_shown():
 
 def test_a_users_sign_is_not_shown():
     seen = audience(sign("user_text", "/reset", ui_hidden=True))
-    assert [seen.sees_user_text(it) for it in ("/reset", "hello")] == [False, True]
+    assert [seen.sees_user_text(text) for text in ("/reset", "hello")] == [False, True]
     assert seen.hears("A", "/reset")
 
 

@@ -9,7 +9,7 @@ from support.board_play import ARTIFACTS, PEOPLE, function, news, play_board
 from weft.context.audience import Audience
 from weft.context.slices import Envelope
 from weft.engine.events import KIND_NAMES, ArtifactPublished
-from weft.testing.journal.kinds import EVERY_KIND
+from weft.testing.store.kinds import EVERY_KIND
 from weft.wire.events import USER_FIELDS, event_data, user_event_data
 from weft.wire.rows import artifact_data
 
@@ -48,7 +48,9 @@ CANARIES = [
 @pytest.fixture(scope="module")
 def played():
     spec = news(
-        agents=[it for it in PEOPLE if it["agent_name"] in ("Scout", "Editor", "Clerk")],
+        agents=[
+            person for person in PEOPLE if person["agent_name"] in ("Scout", "Editor", "Clerk")
+        ],
         board={"artifacts": ARTIFACTS, "agents": [SCOUT, EDITOR, CLERK]},
     )
     return play_board(
@@ -62,24 +64,26 @@ def played():
 
 def seen_by_users(played, user="ada"):
     audience = Audience(played.workflow.spec, user)
-    shown = (user_event_data(it, played.run, played.workflow, audience) for it in played.events)
-    return [it for it in shown if it is not None]
+    shown = (
+        user_event_data(event, played.run, played.workflow, audience) for event in played.events
+    )
+    return [item for item in shown if item is not None]
 
 
 def test_operators_read_all_of_it(played):
-    told = json.dumps([event_data(it, played.run, played.workflow) for it in played.events])
-    assert [it for it in CANARIES if it not in told] == []
+    told = json.dumps([event_data(event, played.run, played.workflow) for event in played.events])
+    assert [canary for canary in CANARIES if canary not in told] == []
 
 
 def test_users_read_nothing_of_it(played):
     told = json.dumps(seen_by_users(played))
-    assert [it for it in CANARIES if it in told] == []
+    assert [canary for canary in CANARIES if canary in told] == []
 
 
 def test_users_see_who_works(played):
-    kinds = {it["kind"] for it in seen_by_users(played)}
+    kinds = {user["kind"] for user in seen_by_users(played)}
     assert kinds == {"RunStarted", "TurnStarted", "TurnEnded"}
-    started = next(it for it in seen_by_users(played) if it["kind"] == "TurnStarted")
+    started = next(user for user in seen_by_users(played) if user["kind"] == "TurnStarted")
     assert started["data"].keys() == {"agent"}
 
 
@@ -95,7 +99,7 @@ def test_words_are_not_streamed_to_users(played):
     assert not audience.sees_while_streaming("Clerk")
 
 
-@pytest.mark.parametrize("data", EVERY_KIND, ids=lambda it: type(it).__name__)
+@pytest.mark.parametrize("data", EVERY_KIND, ids=lambda item: type(item).__name__)
 def test_every_kind_is_json_on_a_board_as_well(played, data):
     event = played.events[0]._replace(data=data)
     told = event_data(event, "r", played.workflow)

@@ -18,9 +18,9 @@ from weft.engine.events import (
     RunStarted,
     VariableSet,
 )
-from weft.runtime.runs.live_stream import ToolProgress
+from weft.ports.live import ToolProgress
 from weft.spec.workflow import WorkflowSpec
-from weft.testing.journal.kinds import EVERY_KIND
+from weft.testing.store.kinds import EVERY_KIND
 from weft.wire.events import (
     USER_FIELDS,
     VERSION,
@@ -61,21 +61,21 @@ def event(data, actor="agent:Helper"):
 
 
 def test_there_is_a_sample_of_every_kind():
-    assert {type(it) for it in EVERY_KIND} == set(KINDS.values())
+    assert {type(item) for item in EVERY_KIND} == set(KINDS.values())
 
 
-@pytest.mark.parametrize("data", EVERY_KIND, ids=lambda it: type(it).__name__)
+@pytest.mark.parametrize("data", EVERY_KIND, ids=lambda item: type(item).__name__)
 def test_every_kind_has_the_same_envelope_and_all_its_fields(workflow, data):
     shape = event_data(event(data), "r1", workflow)
     assert list(shape) == ENVELOPE
-    assert [shape[it] for it in ENVELOPE[:-1]] == [
+    assert [shape[item] for item in ENVELOPE[:-1]] == [
         VERSION, 7, 5000, "r1", 2, KIND_NAMES[type(data)], "agent:Helper", 6,
     ]  # fmt: skip
-    assert set(shape["data"]) == {it.name for it in fields(data)}
+    assert set(shape["data"]) == {field.name for field in fields(data)}
     assert json.loads(json.dumps(shape)) == shape
 
 
-@pytest.mark.parametrize("data", EVERY_KIND, ids=lambda it: type(it).__name__)
+@pytest.mark.parametrize("data", EVERY_KIND, ids=lambda item: type(item).__name__)
 def test_users_get_the_same_envelope_and_only_what_is_allowed(workflow, data):
     shape = user_event_data(event(data), "r1", workflow, Audience(workflow.spec))
     allowed = USER_FIELDS.get(KIND_NAMES[type(data)])
@@ -86,13 +86,13 @@ def test_users_get_the_same_envelope_and_only_what_is_allowed(workflow, data):
         assert set(shape["data"]) == allowed
 
 
-def test_what_is_allowed_exists():
+def test_allowed_names_exist():
     for kind, names in USER_FIELDS.items():
-        assert names <= {it.name for it in fields(KINDS[kind])}, kind
+        assert names <= {field.name for field in fields(KINDS[kind])}, kind
 
 
 def test_of_a_structured_reply_users_read_what_is_shown(workflow):
-    (reply,) = (it for it in EVERY_KIND if getattr(it, "shown", None))
+    (reply,) = (item for item in EVERY_KIND if getattr(item, "shown", None))
     shape = user_event_data(event(reply), "r1", workflow, Audience(workflow.spec))
     assert shape is not None
     assert shape["data"] == {"call": 2, "text": "Let me see.", "answerer": "sample"}
@@ -117,7 +117,7 @@ def seen(workflow, data, actor="agent:Helper", user="ann"):
     return shape and shape["data"]
 
 
-def test_what_an_agent_says_after_its_hooks_is_what_users_read(workflow):
+def test_users_read_the_reply_after_its_hooks(workflow):
     assert seen(workflow, MessageSent("Helper", "Hello.")) == {"agent": "Helper", "text": "Hello."}
     said = MessageSent("Form", '{"agent_message": "Done."}')
     assert seen(workflow, said) == {"agent": "Form", "text": "Done."}
@@ -129,7 +129,7 @@ def test_a_reply_that_its_hooks_have_first_is_not_for_users(workflow):
     assert seen(workflow, ModelReplied(1, "Hello.", shown="")) is None
 
 
-def test_what_others_are_asked_and_answer_is_not_for_the_user_of_the_run(workflow):
+def test_requests_to_others_and_their_answers_are_hidden_from_the_user(workflow):
     asked = RequestOpened("q", "ui", "Helper", "sign", payload={"sum": 3}, component="Form")
     for addressee, payload in (("", {"sum": 3}), ("user:ann", {"sum": 3}), ("role:boss", None)):
         told = seen(workflow, replace(asked, addressee=addressee))
@@ -146,12 +146,12 @@ def test_progress_has_a_shape_of_its_own():
     assert told == {"run": "r1", "call": 7, "tool": "scan", "share": 0.5, "text": "half of it"}
 
 
-def test_what_hidden_agents_do_is_not_for_users():
+def test_hidden_agents_are_not_shown_to_users():
     workflow = linked(declared(visual_agents=["Closer"]), {})
     audience = Audience(workflow.spec)
     kinds = {
-        KIND_NAMES[type(it)]
-        for it in EVERY_KIND
-        if user_event_data(event(it), "r1", workflow, audience)
+        KIND_NAMES[type(item)]
+        for item in EVERY_KIND
+        if user_event_data(event(item), "r1", workflow, audience)
     }
     assert not kinds & {"TurnStarted", "ModelReplied", "MessageSent", "TurnEnded", "Joined"}

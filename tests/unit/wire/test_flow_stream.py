@@ -31,29 +31,29 @@ def play():
 def seen(play, **who):
     workflow = SimpleNamespace(spec=play.spec, compiled=play.workflow.compiled, views={})
     audience = Audience(play.spec, **who)
-    found = (user_event_data(it, "run", workflow, audience) for it in play.events)
-    return [it for it in found if it is not None]
+    found = (user_event_data(event, "run", workflow, audience) for event in play.events)
+    return [item for item in found if item is not None]
 
 
 def test_nothing_of_what_steps_do_is_sent(play):
     play.answer("approve")
     sent = seen(play, user="me")
     assert "canary" not in json.dumps(sent)
-    assert {it["kind"] for it in sent} == {
+    assert {event["kind"] for event in sent} == {
         "RunStarted", "TurnStarted", "TurnEnded", "RequestOpened", "RequestAnswered", "RunEnded",
     }  # fmt: skip
     assert not {"Branched", "Forked", "TimerSet", "TurnFailed", "VariableSet"} & USER_FIELDS.keys()
 
 
 def test_an_approval_is_shown_to_whom_it_is_addressed(play):
-    (opened,) = [it for it in seen(play, user="eve", addresses=("role:boss",))
-                 if it["kind"] == "RequestOpened"]  # fmt: skip
+    (opened,) = [event for event in seen(play, user="eve", addresses=("role:boss",))
+                 if event["kind"] == "RequestOpened"]  # fmt: skip
     assert opened["data"]["payload"]["text"] == "canary-text of canary-set"
-    (hidden,) = [it for it in seen(play, user="boss") if it["kind"] == "RequestOpened"]
+    (hidden,) = [event for event in seen(play, user="boss") if event["kind"] == "RequestOpened"]
     assert hidden["data"]["payload"] is None
 
 
-def test_models_of_a_flow_are_not_heard():
+def test_model_replies_of_a_flow_are_not_shown_to_users():
     audience = Audience(flow_spec(Flow(steps=(step("A"),))))
     assert not audience.hears("Writer/Write", "hello")
     assert not audience.sees_while_streaming("Writer/Write")

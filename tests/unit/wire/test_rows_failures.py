@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from weft.engine.rows import RequestRow, RunRow
+from weft.engine.rows import OpenRequest, RunRow
 from weft.findings import Finding, Place
 from weft.wire.findings import Problem, problem_data
-from weft.wire.rows import request_data, run_data, runs_data
+from weft.wire.rows import request_data, run_data
 
 ROW = RunRow(
     run="r1",
@@ -22,13 +22,13 @@ ROW = RunRow(
     input_tokens=1,
     output_tokens=2,
     cost_usd=0.5,
-    unpriced=0,
+    unpriced_calls=0,
     preview="hi",
     outcome=None,
     reason="",
     parent="",
 )
-ASKED = RequestRow("r1:1:0", "r1", "local", "me", "ui", "Clerk", "approve", {}, 0, None)
+ASKED = OpenRequest("r1:1:0", "r1", "local", "me", "ui", "Clerk", "approve", {}, 0, None)
 
 
 def test_a_problem_names_its_run_only_where_it_has_one():
@@ -45,8 +45,8 @@ def test_a_problem_names_its_run_only_where_it_has_one():
 
 def test_sums_that_lack_a_part_are_null():
     assert run_data(ROW, [])["cost_usd"] == 0.5
-    assert run_data(ROW._replace(unpriced=1), [])["cost_usd"] is None
-    tokens = run_data(ROW._replace(uncounted=1), [])
+    assert run_data(ROW._replace(unpriced_calls=1), [])["cost_usd"] is None
+    tokens = run_data(ROW._replace(unmetered_calls=1), [])
     assert (tokens["input_tokens"], tokens["output_tokens"]) == (None, None)
 
 
@@ -54,6 +54,10 @@ def test_each_run_of_a_page_gets_its_own_requests():
     second = ASKED._replace(id="r2:1:0", run="r2")
     elsewhere = ASKED._replace(id="r9:1:0", run="r9")
     rows = [ROW._replace(run=run) for run in ("r2", "r1", "r0")]
-    page = runs_data(rows, [ASKED, elsewhere, second])
-    assert [it["run"] for it in page] == ["r2", "r1", "r0"]
-    assert [it["requests"] for it in page] == [[request_data(second)], [request_data(ASKED)], []]
+    page = [run_data(row, [ASKED, elsewhere, second]) for row in rows]
+    assert [entry["run"] for entry in page] == ["r2", "r1", "r0"]
+    assert [entry["requests"] for entry in page] == [
+        [request_data(second)],
+        [request_data(ASKED)],
+        [],
+    ]

@@ -7,11 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.cases import read_cases
 from unit.check.builders_code import subject
-from weft.check.code.facts import code_of, function_at, path_in, reached
+from weft.check.code.facts import code_of, function_at, path_in, reachable
 from weft.check.code.functions import Spot, Write
 from weft.check.code.modules import Module, read_module
 from weft.findings import Place
+
+CASES = read_cases(__file__)
 
 
 def module(text: str, path: str = "tools/a.py", *files: str) -> Module:
@@ -25,7 +28,7 @@ def writes(body: str) -> list[Write]:
     return list(module(f"def f():\n    {body}\n").definitions["f"].writes)
 
 
-def test_parameters_are_told_apart():
+def test_parameters_have_their_kinds():
     found = module("def f(a, /, b: int, c=1, *d, e, g: str = '', **h): ...").functions["f"]
     assert [(one.name, one.kind, one.hinted, one.required) for one in found.parameters] == [
         ("a", "positional", False, True),
@@ -95,62 +98,20 @@ def test_imports_lead_to_files_of_the_package(path: str, text: str, origin: tupl
     assert found.imports == ({origin[0]} if origin else set())
 
 
-@pytest.mark.parametrize(
-    ("body", "variable", "value"),
-    [
-        ("context_variables.set('x', 1)", "x", 1),
-        ("await self.context.set('x', None)", "x", None),
-        ("context_variables.set(key='x', value='y')", "x", "y"),
-        ("context_variables.setdefault('x', False)", "x", False),
-        ("anything.set('x', True)", "x", True),
-        ("ctx['x'] = 2", "x", 2),
-        ("context_variables.update({'x': 3})", "x", 3),
-        ("set_context_variable(c, 'x', 4)", "x", 4),
-        ("tools.set_context_variable(c, key='x', value=4)", "x", 4),
-    ],
-)
+@pytest.mark.parametrize(("body", "variable", "value"), CASES["test_a_write_of_a_constant"])
 def test_a_write_of_a_constant(body: str, variable: str, value: Any):
     prefix = "async " if "await" in body else ""
     found = module(f"{prefix}def f():\n    {body}\n").definitions["f"].writes
     assert found == (Write(variable, constant=True, value=value),)
 
 
-@pytest.mark.parametrize(
-    ("body", "variable"),
-    [
-        ("context_variables.set('x', y)", "x"),
-        ("context_variables.set('x')", "x"),
-        ("context_variables.set(name, y)", None),
-        ("context_variables[name] = y", None),
-        ("context_variables['x'] += 1", "x"),
-        ("context_variables.update(values)", None),
-        ("context_variables.clear()", None),
-        ("context_variables.update(**values)", None),
-        ("context_variables.update({**values})", None),
-        ("set_context_variable(c)", None),
-        ("set_context_variable(c, name, 1 + 1)", None),
-    ],
-)
+@pytest.mark.parametrize(("body", "variable"), CASES["test_a_write_that_is_known_in_part"])
 def test_a_write_that_is_known_in_part(body: str, variable: str | None):
     assert writes(body) == [Write(variable)]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "context_variables.get('x')",
-        "context_variables.set()",
-        "cache.set(key, 1)",
-        "cache.set('x')",
-        "cache.update(x=1)",
-        "cache['x'] = 1",
-        "cache['x'] += 1",
-        "x = 1",
-        "y()()",
-        "print(context_variables['x'])",
-    ],
-)
-def test_what_is_no_write(body: str):
+@pytest.mark.parametrize("body", CASES["test_calls_that_do_not_write"])
+def test_calls_that_do_not_write(body: str):
     assert writes(body) == []
 
 
@@ -167,13 +128,13 @@ def test_writes_are_followed_through_the_package():
     checked = subject(code)
 
     def written(path: str) -> set[str | None]:
-        used = reached(checked, path, "f")
+        used = reachable(checked, path, "f")
         return {write.variable for definition in used for write in definition.writes}
 
     assert written("tools/a.py") == {"x", "y"}
     assert written("tools/d.py") == {"unused"}
-    assert reached(checked, "tools/a.py", "gone") == ()
-    assert reached(checked, "tools/gone.py", "f") == ()
+    assert reachable(checked, "tools/a.py", "gone") == ()
+    assert reachable(checked, "tools/gone.py", "f") == ()
 
 
 def test_function_at_finds_what_is_defined_there():

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from support.cases import read_cases
 from unit.check.builders_explore import (
     derived,
     explored_by,
@@ -16,6 +17,8 @@ from unit.check.builders_explore import (
     workflow,
 )
 from weft.check.explore import STATE_LIMIT, explore
+
+CASES = read_cases(__file__)
 
 
 def test_a_run_that_just_ends_can_end():
@@ -171,7 +174,7 @@ def test_a_long_way_is_shortened():
 # What is not known
 
 
-def test_it_does_not_matter_what_is_unknown_if_all_ways_lead_on():
+def test_unknown_values_do_not_matter_if_every_way_leads_on():
     found = explored_by(
         rule("A", "B", "puzzle == 1"),
         rule("A", "C", "puzzle == 2"),
@@ -357,27 +360,7 @@ def test_a_whole_number_is_one_value_however_it_is_written():
     assert explored_by(*handoffs, agents="A", variables={"x": number}).status == "can end"
 
 
-@pytest.mark.parametrize(
-    "trigger",
-    [
-        {"type": "agent_turn_count", "agent": "A", "count": 3},
-        {"type": "timer_expired", "after_seconds": 60},
-        {"type": "function", "function": "tools.act:act"},
-        {"type": "lifecycle", "event": "before_chat"},
-        {"type": "tool_call", "tool": "act"},
-        {"type": "tool_call", "tool": "act", "argument": "x"},
-        {"type": "tool_response", "tool": "act"},
-        {"type": "ui_response", "tool": "ask", "response_key": "x"},
-        {"type": "tool_failed", "tool": "act"},
-        {"type": "tool_failed", "kind": "timeout"},
-        {"type": "lifecycle", "event": "before_agent"},
-        {"type": "lifecycle", "event": "after_agent", "agent": "A"},
-        {"type": "x:full_moon", "at": "night"},
-        {"type": "tool_call", "tool": "files_read"},
-        {"type": "tool_response", "tool": "files_read", "response_key": "x"},
-        {"type": "tool_failed", "tool": "files_read"},
-    ],
-)
+@pytest.mark.parametrize("trigger", CASES["test_every_trigger_may_fire"])
 def test_every_trigger_may_fire(trigger):
     ask = tool("A", "ask", "ask.py", tool_type="UI_Tool", ui={"component": "Ask", "mode": "inline"})
     tidy = {"file": "tidy.py", "function": "tidy", "trigger": "after_agent"}
@@ -405,7 +388,7 @@ def test_every_trigger_may_fire(trigger):
         {"type": "lifecycle", "event": "before_agent", "agent": "B"},
     ],
 )
-def test_what_never_fires_before_a_decision(trigger):
+def test_triggers_that_never_fire_before_a_decision(trigger):
     tidy = {"file": "tidy.py", "function": "tidy", "trigger": "after_agent"}
     done = {"file": "tidy.py", "function": "done", "trigger": "after_chat"}
     text = "def tidy(): ...\ndef done(context_variables): context_variables.set('x', True)"
@@ -472,7 +455,7 @@ def counter(bits):
     return workflow(*handoffs, rule("A", "terminate"), agents=agents, variables=variables)
 
 
-def test_what_takes_too_long_is_given_up():
+def test_slow_call_is_abandoned():
     assert explore(counter(6)).status == "can end"
     begin = time.process_time()
     found = explore(counter(16))

@@ -38,12 +38,12 @@ NEVER = ("endless", "can end")
         "if y: helper(context_variables)",
     ],
 )
-def test_what_code_names_may_happen(body):
+def test_variables_named_in_code_may_be_set(body):
     assert acting(body, top="def helper(given): given.set('x', True)") == POSSIBLE
 
 
 @pytest.mark.parametrize("body", ["...", "context_variables.set('z', True)", "y = y['x']"])
-def test_what_code_does_not_name_never_happens(body):
+def test_variables_not_named_in_code_are_not_set(body):
     assert acting(body) == NEVER
 
 
@@ -96,14 +96,14 @@ def test_hooks_and_lifecycle_tools_may_set_something_at_every_turn(point):
 
 
 @pytest.mark.parametrize("point", ["on_start", "before_chat"])
-def test_what_comes_before_the_run_may_set_something_once(point):
+def test_functions_before_the_run_may_set_values_once(point):
     # If it does not, nothing leads out later on. It is of no agent, whatever it says.
     for more in ({}, {"agent": "B"}):
         assert at_boundary(point, **more) == ("may be endless", "may be endless")
 
 
 @pytest.mark.parametrize("point", ["after_chat", "on_complete", "on_fail"])
-def test_what_comes_after_the_run_decides_nothing(point):
+def test_functions_after_the_run_decide_nothing(point):
     assert at_boundary(point) == NEVER
 
 
@@ -120,7 +120,7 @@ def test_code_may_read_once_more_what_was_read_once():
 # Calls
 
 
-def test_what_a_call_sets_is_set_together():
+def test_values_of_one_call_are_set_together():
     called = {"type": "tool_call", "tool": "act"}
     returned = {"type": "tool_response", "tool": "act"}
     found = explored_by(
@@ -216,8 +216,9 @@ def replied(*handoffs, field="bool", variables, code="def act(x): ..."):
         ("bool", "more.deep", POSSIBLE),
     ],
 )
-def test_a_reply_brings_what_its_model_allows(field, argument, expected):
-    variables = {"x": derived({"type": "tool_call", "tool": "act", "argument": argument})}
+@pytest.mark.parametrize("when", ["tool_call", "tool_response"])
+def test_a_reply_brings_what_its_model_allows(when, field, argument, expected):
+    variables = {"x": derived({"type": when, "tool": "act", "argument": argument})}
     out = replied(*WAY_OUT, field=field, variables=variables)
     into = replied(*TRAP, field=field, variables=variables)
     assert (out.status, into.status) == expected
@@ -231,7 +232,7 @@ def test_a_field_of_the_type_of_the_variable_brings_any_value():
     assert found.status == "endless"
 
 
-def test_what_a_reply_sets_that_is_sent_back_stays_set():
+def test_values_set_by_a_refused_reply_are_kept():
     called = {"type": "tool_call", "tool": "act"}
     steps = [{"from": n, "to": n + 1, "trigger": called} for n in range(2)]
     found = replied(

@@ -5,6 +5,7 @@ import pytest
 from unit.check.builders_explore import derived, explored_by, judged, rule, said, tool
 from weft.check.explore.happenings import Setting
 from weft.check.explore.ways import ways_to_end, ways_to_handoff
+from weft.check.run import is_explorable
 from weft.check.subject import Subject
 from weft.spec.workflow import WorkflowSpec
 
@@ -39,10 +40,10 @@ def test_an_agent_does_not_speak_when_such_a_rule_holds():
     )  # fmt: skip
     assert found.status == "endless"
     assert found.endless[0].agents == ("B",)
-    assert [it.index for it in found.unused_rules] == [1]
+    assert [rule.index for rule in found.unused_rules] == [1]
 
 
-def test_words_are_no_reason_to_ask_again():
+def test_a_message_does_not_evaluate_pre_rules_again():
     found = explored_by(
         rule("A", "B", "x", **BEFORE), rule("A", "terminate", "x"), rule("A", "A"),
         variables={"x": derived(said("A"))},
@@ -50,14 +51,14 @@ def test_words_are_no_reason_to_ask_again():
     assert found.unreachable_agents == ("B",)
 
 
-def test_what_a_model_judges_is_judged_before_the_turn_alone():
+def test_conditions_in_words_are_judged_once_before_the_turn():
     found = explored_by(
         judged("A", "B", **BEFORE), rule("A", "terminate", "x"), rule("A", "A"),
         rule("B", "B", "x"), rule("B", "terminate"),
         variables={"x": derived(CALLED)}, **ACT,
     )  # fmt: skip
     # Once x is set A is still speaking, and then the run ends.
-    assert [it.index for it in found.unused_rules] == [3]
+    assert [rule.index for rule in found.unused_rules] == [3]
 
 
 def test_a_turn_that_is_handed_on_in_its_course_ends_as_any():
@@ -92,18 +93,18 @@ AUTOMATIC = {
 }
 
 
-def test_a_reply_that_is_sent_back_lets_rules_be_asked_again():
+def test_pre_rules_are_evaluated_again_after_a_refused_reply():
     found = explored_by(rule("A", "B", "x", **BEFORE), rule("A", "terminate"), **AUTOMATIC)
     assert found.unreachable_agents == ()
 
 
-def test_rules_before_the_reply_are_asked_after_an_automatic_tool():
+def test_pre_rules_are_evaluated_after_an_automatic_tool():
     rules = [rule("A", "B", "x", **BEFORE), rule("A", "user", "x"), rule("A", "terminate")]
     found = explored_by(*rules, **AUTOMATIC)
-    assert [it.index for it in found.unused_rules] == [1, 2]
+    assert [rule.index for rule in found.unused_rules] == [1, 2]
 
 
-def test_any_model_may_call_what_there_is_not_and_rules_are_asked_again():
+def test_a_call_of_an_unknown_tool_also_evaluates_pre_rules_again():
     hook = {"file": "h.py", "function": "h", "hook_type": "update_agent_state", "agent": "A"}
     text = "def h(context_variables): context_variables.set('x', True)"
     found = explored_by(
@@ -124,21 +125,21 @@ def test_the_beginning_of_a_turn_sets_something_before_its_reply():
     # A begins its turn and never gets to reply.
     assert found.unreachable_agents == ("A",)
     assert found.unvisited_agents == ()
-    assert [it.index for it in found.unused_rules] == [1]
+    assert [rule.index for rule in found.unused_rules] == [1]
 
 
-def test_the_end_of_a_turn_sets_something_before_rules_are_asked():
+def test_the_end_of_a_turn_sets_variables_before_rules_are_evaluated():
     variables = {"x": derived(boundary("after_agent"))}
     found = explored_by(rule("A", "B", "not x"), rule("A", "terminate"), variables=variables)
     assert found.unreachable_agents == ("B",)
 
 
 @pytest.mark.parametrize("event", ["before_agent", "after_agent"])
-def test_what_is_set_for_one_agent_counts_and_not_what_is_set_for_all(event):
+def test_agent_settings_override_workflow_settings(event):
     triggers = (boundary(event, "A", value=1), boundary(event, value=2))
     variables = {"x": derived(*triggers, kind="int", default=0)}
     found = explored_by(rule("A", "B", "x == 1"), rule("A", "terminate"), variables=variables)
-    assert [it.index for it in found.unused_rules] == [1]
+    assert [rule.index for rule in found.unused_rules] == [1]
 
 
 def test_the_start_of_a_run_sets_something_before_all():
@@ -176,19 +177,19 @@ def test_a_function_or_plug_in_may_say_anything(trigger, null):
 @pytest.mark.parametrize(
     "trigger", [{"type": "function", "function": "tools.act:act"}, {"type": "x:moon"}]
 )
-def test_a_transition_leads_where_it_says_whoever_makes_it(trigger):
+def test_a_transition_sets_its_target_for_every_trigger(trigger):
     steps = [{"from": 0, "to": 1, "trigger": trigger}, {"from": 0, "to": 2}]
     variables = {"x": derived(kind="int", default=0, transitions=steps)}
     found = explored_by(
         rule("A", "B", "x == 1"), rule("A", "B", "x == 2"), rule("A", "terminate"), rule("B", "B"),
         variables=variables, **ACT,
     )  # fmt: skip
-    assert [it.index for it in found.unused_rules] == [1]
+    assert [rule.index for rule in found.unused_rules] == [1]
     assert found.status == "may be endless"
 
 
 @pytest.mark.parametrize(("policy", "unused"), [("continue", []), ("fail", [0])])
-def test_what_the_failure_of_a_member_sets_counts_where_the_group_goes_on(policy, unused):
+def test_failure_of_a_member_sets_values_of_the_group(policy, unused):
     team = {"name": "Team", "members": ["A", "B"], "next": "C", "on_failure": policy}
     for failed in ({"agent": "B"}, {"response_key": "message"}):
         kind = {"kind": "str", "default": ""} if "response_key" in failed else {}
@@ -197,7 +198,7 @@ def test_what_the_failure_of_a_member_sets_counts_where_the_group_goes_on(policy
             variables={"x": derived({"type": "model_failed", **failed}, **kind)},
             orchestrator={"parallel": [team], "initial_agent": "Team"},
         )  # fmt: skip
-        assert [it.index for it in found.unused_rules] == unused
+        assert [rule.index for rule in found.unused_rules] == unused
 
 
 # Models that choose
@@ -212,7 +213,7 @@ def test_a_model_may_hand_off_to_any_target_of_its_rules():
     )
     assert (found.status, found.unreachable_agents) == ("can end", ())
     # The rule itself is still none that ever applies.
-    assert [it.index for it in found.unused_rules] == [0]
+    assert [rule.index for rule in found.unused_rules] == [0]
 
 
 def test_a_model_chooses_in_the_same_reply_in_which_it_calls():
@@ -225,7 +226,7 @@ def test_a_model_chooses_in_the_same_reply_in_which_it_calls():
     assert found.unreachable_agents == ()
 
 
-def test_before_its_first_reply_a_model_has_chosen_nobody():
+def test_a_model_cannot_choose_an_agent_before_its_first_reply():
     found = explored_by(
         rule("A", "terminate", "x", **BEFORE), rule("A", "B"), agents=[choosing("A"), "B"],
         variables={"x": derived(boundary("before_agent"))},
@@ -233,7 +234,7 @@ def test_before_its_first_reply_a_model_has_chosen_nobody():
     assert found.unreachable_agents == ("A", "B")
 
 
-def test_what_is_chosen_is_handed_over():
+def test_chosen_value_is_passed_on():
     passed = {"type": "handoff", "target_agent": "B"}
     found = explored_by(
         rule("A", "B", "y"), rule("A", "terminate"), rule("B", "C", "x"), rule("B", "terminate"),
@@ -271,7 +272,7 @@ def test_an_agent_that_is_handed_to_itself_in_its_course_uses_up_its_replies():
 def ways(*handoffs, agents="AB", **spec):
     data = {
         "orchestrator": {"workflow_name": "W", "initial_agent": "A", "startup_mode": "AgentDriven"},
-        "agents": [it if isinstance(it, dict) else {"agent_name": it} for it in agents],
+        "agents": [agent if isinstance(agent, dict) else {"agent_name": agent} for agent in agents],
         "handoffs": list(handoffs),
         **spec,
     }
@@ -279,7 +280,7 @@ def ways(*handoffs, agents="AB", **spec):
     return ways_to_end(Subject(WorkflowSpec.model_validate(data), code=code))
 
 
-def test_a_turn_counts_once_however_often_its_rules_are_asked():
+def test_a_turn_counts_once_however_often_its_rules_are_evaluated():
     found = ways(
         rule("A", "B", "x", **BEFORE), rule("A", "A"), rule("B", "terminate"),
         variables={"x": derived(CALLED)}, **ACT,
@@ -288,7 +289,7 @@ def test_a_turn_counts_once_however_often_its_rules_are_asked():
     assert found.turns == 2
 
 
-def test_a_call_leads_to_where_rules_are_asked_again():
+def test_a_call_leads_to_another_evaluation_of_pre_rules():
     found = ways(
         rule("A", "terminate", "x", **BEFORE), rule("A", "A"), agents="A",
         variables={"x": derived(CALLED)}, **ACT,
@@ -319,3 +320,46 @@ def test_ways_lead_to_a_handoff_as_well_as_to_the_end():
     assert ways_to_handoff(found, 2) is None
     found.chart.steps = 0
     assert ways_to_handoff(found, 0) is None
+
+
+def test_ways_know_the_values_that_conditions_distinguish():
+    found = ways(rule("A", "terminate", "x == 'done'"), rule("A", "A"), agents="A",
+                 variables={"x": derived(said("A", value="done"), kind='literal["open", "done"]',
+                                         default="open")})  # fmt: skip
+    assert found is not None
+    assert found.values("x") == ("open", "done")
+    assert found.values("y") == ()
+
+
+def test_a_workflow_that_is_too_large_has_no_ways():
+    names = [f"x{number}" for number in range(24)]
+    found = ways(
+        rule("A", "terminate", " and ".join(names)), rule("A", "A"), agents="A",
+        variables={name: derived(said("A", name)) for name in names},
+    )  # fmt: skip
+    assert found is None
+
+
+def test_no_paths_when_the_exploration_exceeds_its_steps(monkeypatch):
+    monkeypatch.setattr("weft.check.explore.ways.MOST_STEPS", 0)
+    assert ways(rule("A", "terminate"), agents="A") is None
+
+
+def test_a_built_in_tool_sets_no_variable():
+    built_in = {**tool("A"), "file": "weft", "function": "context_summary"}
+    handoffs = [rule("A", "terminate", "x"), rule("A", "A")]
+    found, unknown_code = (
+        explored_by(*handoffs, agents="A", variables={"x": derived()}, tools=[declared])
+        for declared in (built_in, tool("A"))
+    )
+    assert (found.status, unknown_code.status) == ("endless", "can end")
+
+
+def test_only_a_conversation_without_blocking_errors_is_explorable():
+    team = {"orchestrator": {"workflow_name": "W", "initial_agent": "A"},
+            "agents": [{"agent_name": "A"}]}  # fmt: skip
+    valid = {**team, "handoffs": [rule("A", "terminate")]}
+    wrong = {**team, "handoffs": [rule("A", "Nobody")]}
+    flow = {"orchestrator": {"workflow_name": "W"}, "flow": {"steps": []}}
+    subjects = [Subject(WorkflowSpec.model_validate(data)) for data in (valid, wrong, flow)]
+    assert [is_explorable(subject) for subject in subjects] == [True, False, False]

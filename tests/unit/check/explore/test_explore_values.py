@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.effort import TIMES
 from unit.check.builders_explore import derived, explored_by, rule, tool
 from weft.check.explore.domains import questions_in, samples
 from weft.check.explore.ground import (
@@ -124,7 +125,7 @@ def test_truth_is_what_decide_says_of_each_combination(text):
         assert (found.yes >> n & 1, found.no >> n & 1) == (answer is True, answer is False)
 
 
-def test_a_long_condition_is_asked_a_few_times_only():
+def test_a_long_condition_is_evaluated_only_a_few_times():
     names = [f"x{n}" for n in range(16)]
     space = lay_out(dict.fromkeys(names, (False, True)))
     variables = {n: tuple(zip(a.values, a.masks, strict=True)) for n, a in space.axes.items()}
@@ -204,7 +205,7 @@ comparison = st.builds(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=50 * TIMES)
 @given(st.lists(comparison, min_size=1, max_size=4), st.data())
 def test_every_number_is_stood_for_by_a_sample(texts, data):
     conditions = [parse_condition(text) for text in texts]
