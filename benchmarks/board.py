@@ -16,7 +16,6 @@ Usage: python benchmarks/board.py [--enforce] [--only read|publish]
 import argparse
 import asyncio
 import gc
-import json
 import random
 import sqlite3
 import tempfile
@@ -28,21 +27,16 @@ from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
-from unittest.mock import patch
 
-from weft.adapters.sqlite import SqliteJournal, writer
-from weft.adapters.sqlite.append import write_group
-from weft.adapters.sqlite.board_rows import BoardRows, board_rows
-from weft.adapters.sqlite.pieces import marks
-from weft.adapters.sqlite.rows import Written
-from weft.adapters.sqlite.schema import open_writer
+from by_hand import Rows, insert, noted_batches, open_connection, rows_of
+from weft.adapters.sql import SqliteStore
+from weft.adapters.sql.rows import batch_rows, to_names
 from weft.engine.board.state import Artifact, BoardState
 from weft.engine.board.visibility import Audience, Identity
-from weft.engine.events import KIND_NAMES, ArtifactPublished, Event
-from weft.engine.events.codec import decode, encode
+from weft.engine.events import ArtifactPublished, Event
+from weft.engine.events.codec import decode
 from weft.engine.rows import Batch, board_index_changes, run_row
 from weft.engine.state import State
-from weft.errors import StoreError
 from weft.ports.board import ArtifactQuery, StoredArtifact
 
 GROWTH_BUDGET: Final = 3.0
@@ -70,8 +64,6 @@ POLICIES: Final = (
 )
 
 Find = Callable[[int], Awaitable[list[StoredArtifact]]]
-#: The rows of one transaction, by table.
-Rows = dict[str, list[Any]]
 
 
 def correlation(number: int) -> str:
@@ -106,44 +98,45 @@ def published(count: int, correlations: int) -> Iterator[tuple[State, Event]]:
 
 def rows(state: State, event: Event) -> Rows:
     """Return what publishing an artifact writes, except for the row of its run."""
-    data = encode(event.data).decode()
-    board = board_rows(state.run, tuple(board_index_changes(state, [event])))
-    return {
-        "events": [(state.app, state.run, *event[:-1], KIND_NAMES[type(event.data)], data)],
-        "artifacts": board.artifacts,
-        "artifact_tags": board.artifact_tags,
-    }
+    return rows_of([batch_rows(published_batch(state, event), str)])
+
+
+def published_batch(state: State, event: Event) -> Batch:
+    """Return the batch that publishes an artifact."""
+    row = run_row(state, event.at, f"{state.run}.{event.seq}")
+    row = row._replace(status="running", seq=event.seq)
+    sides = tuple(board_index_changes(state, [event]))
+    return Batch(state.run, event.seq - 1, [event], row, sides, held=True)
 
 
 def together(some: Iterable[Rows]) -> Rows:
     """Return the rows of many."""
-    found: Rows = {"events": [], "artifacts": [], "artifact_tags": []}
-    for it in some:
-        for table, own in it.items():
+    found: Rows = {"events": [], "artifacts": [], "tags": []}
+    for row in some:
+        for table, own in row.items():
             found[table].extend(own)
     return found
 
 
-def insert(connection: sqlite3.Connection, written: Rows) -> None:
+def insert_at_once(connection: sqlite3.Connection, written_rows: Rows) -> None:
     """Write rows by hand, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
-    for table, some in written.items():
-        connection.executemany(f"INSERT INTO {table} VALUES {marks(1, len(some[0]))}", some)
+    insert(connection, written_rows)
     connection.execute("COMMIT")
 
 
 def fill(path: Path, count: int, correlations: int) -> None:
-    """Make a journal with artifacts; what that costs is not the question here."""
-    with closing(open_writer(path, "normal", 5)) as connection:
+    """Make a store with artifacts; what that costs is not the question here."""
+    with closing(open_connection(path, "normal")) as connection:
         for quick in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -2000000"):
             connection.execute(f"PRAGMA {quick}")
         indexes = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql NOT NULL"
         made = connection.execute(indexes).fetchall()
         for name, _ in made:
             connection.execute(f"DROP INDEX {name}")
-        parts = (rows(*it) for it in published(count, correlations))
+        parts = (rows(*publication) for publication in published(count, correlations))
         while (some := together(islice(parts, 10_000)))["events"]:
-            insert(connection, some)
+            insert_at_once(connection, some)
         for _, sql in made:
             connection.execute(sql)
         connection.execute("PRAGMA journal_mode = WAL")
@@ -178,7 +171,7 @@ def stored(row: tuple[Any, ...]) -> StoredArtifact:
     found = Artifact(
         id_, data.type, data.payload, data.by, data.tags, data.partition, correlation_, created_at
     )
-    seen = Audience(visible_at, policy, tuple(json.loads(it) for it in json.loads(names)))
+    seen = Audience(visible_at, policy, to_names(names))
     return StoredArtifact(found, seen, run, seq, data.version)
 
 
@@ -188,16 +181,16 @@ def by_hand(
     """Return a query as somebody would write it."""
 
     def read(number: int) -> list[StoredArtifact]:
-        return [stored(it) for it in connection.execute(sql, (APP, BOARD, *values(number)))]
+        return [stored(row) for row in connection.execute(sql, (APP, BOARD, *values(number)))]
 
     return lambda number: asyncio.to_thread(read, number)
 
 
-def by_weft(journal: SqliteJournal, query: Callable[[int], dict[str, Any]]) -> Find:
+def by_weft(store: SqliteStore, query: Callable[[int], dict[str, Any]]) -> Find:
     """Return a query as a provider of context asks it."""
 
     async def find(number: int) -> list[StoredArtifact]:
-        page = await journal.artifacts(ArtifactQuery(APP, BOARD, READER, NOW, **query(number)))
+        page = await store.artifacts(ArtifactQuery(APP, BOARD, READER, NOW, ("",), **query(number)))
         return page.items
 
     return find
@@ -212,33 +205,33 @@ async def p50(numbers: Sequence[int], *ways: Find) -> list[float]:
             begun = time.perf_counter()
             found.append(await way(number))
             spent.append((time.perf_counter() - begun) * 1e6)
-        if not found[0] or any(it != found[0] for it in found):
+        if not found[0] or any(answer != found[0] for answer in found):
             raise SystemExit("what was found is not the same each way, or nothing")
-    return [median(it) for it in times]
+    return [median(taken) for taken in times]
 
 
 async def read_cost(path: Path, correlations: int) -> list[list[float]]:
     """Return what each kind of query takes, by Weft and by hand."""
-    journal = await SqliteJournal.open(path)
+    store = await SqliteStore.open(path)
     chance = random.Random(11)
     numbers = [chance.randrange(correlations) for _ in range(QUERIES)]
     with closing(sqlite3.connect(path, check_same_thread=False)) as connection:
         costs = [
             await p50(
                 numbers,
-                by_weft(journal, lambda it: {"correlation": correlation(it), "limit": 50}),
-                by_hand(connection, BY_CORRELATION, lambda it: (correlation(it),)),
+                by_weft(store, lambda number: {"correlation": correlation(number), "limit": 50}),
+                by_hand(connection, BY_CORRELATION, lambda number: (correlation(number),)),
             ),
             await p50(
                 numbers,
                 by_weft(
-                    journal,
-                    lambda it: {"types": (kind(it),), "tags": (tag(it),), "limit": 20},
+                    store,
+                    lambda number: {"types": (kind(number),), "tags": (tag(number),), "limit": 20},
                 ),
-                by_hand(connection, BY_TYPE_AND_TAG, lambda it: (kind(it), tag(it))),
+                by_hand(connection, BY_TYPE_AND_TAG, lambda number: (kind(number), tag(number))),
             ),
         ]
-    await journal.close()
+    await store.close()
     return costs
 
 
@@ -278,48 +271,32 @@ def stories(count: int, correlations: int) -> list[list[Batch]]:
     """Return what each correlation publishes, one artifact in a batch."""
     found: dict[str, list[Batch]] = {}
     for state, event in published(count, correlations):
-        row = run_row(state, event.at)._replace(status="running", seq=event.seq)
-        sides = tuple(board_index_changes(state, [event]))
-        batch = Batch(state.run, event.seq - 1, [event], row, sides)
-        found.setdefault(state.run, []).append(batch)
+        found.setdefault(state.run, []).append(published_batch(state, event))
     return list(found.values())
 
 
 async def publish(path: Path, work: list[list[Batch]]) -> tuple[float, list[Rows]]:
     """Let all correlations publish; return the seconds, and what each transaction wrote."""
-    groups: list[Sequence[Written]] = []
-
-    def noted(
-        connection: sqlite3.Connection, some: Sequence[Written], path: Path
-    ) -> list[StoreError | None]:
-        groups.append(some)
-        return write_group(connection, some, path)
 
     async def write(story: list[Batch]) -> None:
         for batch in story:
-            await journal.append(batch)
+            await store.append(batch, owner="worker")
 
-    with patch.object(writer, "write_group", noted):
-        journal = await SqliteJournal.open(path, durability="full")
+    with noted_batches() as groups:
+        store = await SqliteStore.open(path, durability="full")
         begun = time.perf_counter()
         await asyncio.gather(*map(write, work))
         took = time.perf_counter() - begun
-        await journal.close()
-    return took, [together(map(rows_of, it)) for it in groups]
-
-
-def rows_of(it: Written) -> Rows:
-    """Return what a batch has written, except for the row of its run."""
-    board = it.board or BoardRows([], [], [], [], [])
-    return {"events": it.events, "artifacts": board.artifacts, "artifact_tags": board.artifact_tags}
+        await store.close()
+    return took, [rows_of(group) for group in groups]
 
 
 def publish_by_hand(path: Path, groups: list[Rows]) -> float:
     """Write the same rows in the same transactions; return the seconds."""
-    with closing(open_writer(path, "full", 5)) as connection:
+    with closing(open_connection(path, "full")) as connection:
         begun = time.perf_counter()
-        for it in groups:
-            insert(connection, it)
+        for group in groups:
+            insert_at_once(connection, group)
         return time.perf_counter() - begun
 
 
@@ -338,7 +315,7 @@ def report_publishing(folder: Path) -> bool:
             f"{count:,} artifacts in {correlations:,} correlations and {len(groups)} transactions:"
             f" {ours:.2f} s, by hand {hand:.2f} s"
         )
-    ours, hand = (min(it) for it in zip(*costs, strict=True))
+    ours, hand = (min(pair) for pair in zip(*costs, strict=True))
     print(
         f"microseconds for an artifact: {ours / count * 1e6:.0f}, by hand {hand / count * 1e6:.0f},"
         f" ratio {ours / hand:.2f} (budget {PUBLISH_BUDGET:g})"

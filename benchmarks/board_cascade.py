@@ -16,9 +16,10 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from weft.adapters.memory import MemoryJournal
-from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.memory import MemoryStore
+from weft.adapters.sql import SqliteStore
 from weft.ports.scope import Scope
+from weft.ports.store import Store
 from weft.runtime.host import Host
 from weft.runtime.workflow import Linking
 from weft.spec.workflow import WorkflowSpec
@@ -76,9 +77,9 @@ def cascade(context: Context) -> WorkflowSpec:
     return WorkflowSpec.model_validate(
         {
             "orchestrator": {"workflow_name": NAME},
-            "agents": [{"agent_name": it} for it in AGENTS],
+            "agents": [{"agent_name": name} for name in AGENTS],
             "board": {
-                "artifacts": [{"name": it, "schema": schema} for it in TYPES],
+                "artifacts": [{"name": name, "schema": schema} for name in TYPES],
                 "agents": agents,
                 "breaker": 1_000_000,
             },
@@ -97,21 +98,21 @@ async def play(host: Host, correlation: str, artifacts: int) -> None:
         await host.quiet()
 
 
-async def opened(kind: Kind, folder: str) -> MemoryJournal | SqliteJournal:
+async def opened(kind: Kind, folder: str) -> Store:
     """Open a new store."""
     if kind == "memory":
-        return MemoryJournal()
-    return await SqliteJournal.open(Path(folder) / "journal.db", durability="normal")
+        return MemoryStore()
+    return await SqliteStore.open(Path(folder) / "store.db", durability="normal")
 
 
 async def cost(kind: Kind, context: Context, artifacts: int, times: int) -> tuple[float, float]:
     """Return the microseconds that one artifact takes, of CPU and in all."""
     objects = {"local:scout": scout, "local:writer": writer, "local:editor": editor}
     with tempfile.TemporaryDirectory() as folder:
-        journal = await opened(kind, folder)
+        store = await opened(kind, folder)
         linking = Linking(objects=objects)
         spec = cascade(context)
-        async with host_for(spec, ScriptedModel([]), journal=journal, linking=linking) as host:
+        async with host_for(spec, ScriptedModel([]), store=store, linking=linking) as host:
             await play(host, "warm", len(TYPES) * AT_A_TIME)
             gc.collect()
             cpu, wall = time.process_time(), time.perf_counter()

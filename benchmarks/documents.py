@@ -33,7 +33,7 @@ ROUNDS: Final = 15
 FINDS: Final = 500
 DOCUMENTS: Final = 20_000
 
-SCOPE: Final = Scope("shop")
+SCOPE: Final = Scope.operator("shop")
 ORDERS: Final = Collection("Orders")
 
 Find = Callable[[str], Awaitable[Any]]
@@ -41,13 +41,13 @@ Find = Callable[[str], Awaitable[Any]]
 
 def document(number: int) -> dict[str, Any]:
     """Return one of the documents."""
-    lines = [{"sku": f"A-{it}", "count": it} for it in range(5)]
+    lines = [{"sku": f"A-{number}", "count": number} for number in range(5)]
     return {"customer": f"c{number}", "status": "open", "total": number / 4, "lines": lines}
 
 
 def fill(path: Path) -> None:
     """Put documents into a store in one go: what that costs is not the question here."""
-    rows = ((f"k{it}", json.dumps(document(it))) for it in range(DOCUMENTS))
+    rows = ((f"k{number}", json.dumps(document(number))) for number in range(DOCUMENTS))
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.executemany(
             "INSERT INTO documents (app, database, collection, key, body) "
@@ -113,7 +113,7 @@ async def cost(find: Find) -> float:
 async def compare(name: str, weft: Find, hand: Find) -> bool:
     """Print what a find costs each way, and tell whether that is within budget."""
     pairs = [(await cost(weft), await cost(hand)) for _ in range(ROUNDS)]
-    ours, theirs = (min(it) for it in zip(*pairs, strict=True))
+    ours, theirs = (min(times) for times in zip(*pairs, strict=True))
     print(f"{name:<9} {ours:7.0f} {theirs:7.0f} {ours / theirs:6.2f}")
     return ours / theirs <= RATIO_BUDGET
 
@@ -130,12 +130,12 @@ async def main() -> int:
             within = [
                 await compare(
                     "by key",
-                    lambda it: store.find(SCOPE, ORDERS, {"_id": f"k{it}"}),
+                    lambda number: store.find(SCOPE, ORDERS, {"_id": f"k{number}"}),
                     by_hand(connection, "key = ?", "k"),
                 ),
                 await compare(
                     "by field",
-                    lambda it: store.find(SCOPE, ORDERS, {"customer": f"c{it}"}),
+                    lambda number: store.find(SCOPE, ORDERS, {"customer": f"c{number}"}),
                     by_hand(connection, "json_extract(body, '$.customer') = ?", "c"),
                 ),
                 await compare(

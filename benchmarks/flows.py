@@ -25,11 +25,9 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
-from unittest.mock import patch
 
 from peers.roster import FOLDER, Peer, Unmeasured, environment
 
@@ -37,13 +35,10 @@ sys.path.insert(0, str(FOLDER))  # The programs of the peers import each other b
 
 from weft_flow import completed, flow
 
-from weft.adapters.sqlite import writer
-from weft.adapters.sqlite.append import write_group
-from weft.adapters.sqlite.pieces import marks
-from weft.adapters.sqlite.rows import CHANGING, EVENT_COLUMNS, RUN_COLUMNS, Written
-from weft.adapters.sqlite.schema import open_writer
+from by_hand import Rows, insert, noted_batches, open_connection, rows_of
+from weft.adapters.sql.rows import Written, column_names
+from weft.adapters.sql.tables import RUN_COLUMNS
 from weft.app.flows import open_flow
-from weft.errors import StoreError
 
 #: The median of runs, as a multiple of three transactions by hand.
 LATENCY_BUDGET: Final = 3.0
@@ -66,59 +61,45 @@ PEERS: Final = (
 )
 RUNS: Final = {"weft": 400, "weft_async": 400, "dbos": 150, "langgraph": 150}
 
-# Only our own column names and question marks are put together, never a value (S608).
-INSERT_EVENTS: Final = (
-    f"INSERT INTO events ({', '.join(EVENT_COLUMNS)}) VALUES {marks(1, len(EVENT_COLUMNS))}"
-)
+_COLUMNS: Final = column_names(RUN_COLUMNS)
 INSERT_RUN: Final = (
-    f"INSERT INTO runs ({', '.join(RUN_COLUMNS)}) VALUES {marks(1, len(RUN_COLUMNS))} "
+    f"INSERT INTO runs ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) "
     "ON CONFLICT (app, run) DO UPDATE SET "
-    + ", ".join(f"{it} = excluded.{it}" for it in ("status", *CHANGING))
+    + ", ".join(f"{column} = excluded.{column}" for column in _COLUMNS[6:])
 )
 
 #: The rows of events and the row of the run, of one transaction.
-Rows = tuple[list[Any], tuple[Any, ...]]
+RunRows = tuple[Rows, tuple[Any, ...]]
 
 
 # -- latency
 
 
-def transactions(written: Sequence[Written]) -> list[Rows]:
+def transactions(written: Sequence[Written]) -> list[RunRows]:
     """Return the rows of a run in three transactions: by hand, a run begins with its first step."""
     begun, *steps = written
-    groups = [[begun, steps[0]], *([it] for it in steps[1:])]
+    groups = [[begun, steps[0]], *([step] for step in steps[1:])]
     if len(groups) != STEPS:
         sys.exit(f"cannot compare: a run was written in {len(written)} batches")
-    return [
-        (list(chain.from_iterable(it.events for it in group)), tuple(group[-1].batch.row[:-1]))
-        for group in groups
-    ]
+    return [(rows_of(group), group[-1].run) for group in groups]
 
 
-def insert(connection: sqlite3.Connection, rows: Rows) -> None:
+def insert_run(connection: sqlite3.Connection, rows: RunRows) -> None:
     """Write rows by hand, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
-    connection.executemany(INSERT_EVENTS, rows[0])
+    insert(connection, rows[0])
     connection.execute(INSERT_RUN, rows[1])
     connection.execute("COMMIT")
 
 
 async def in_turns(folder: Path, pairs: int, *, in_threads: bool) -> tuple[float, float]:
     """Return how long a run takes in milliseconds, and writing its rows by hand."""
-    noted: list[Written] = []
-
-    def noting(
-        connection: sqlite3.Connection, batches: Sequence[Written], path: Path
-    ) -> list[StoreError | None]:
-        noted.extend(batches)
-        return write_group(connection, batches, path)
-
     runs: list[float] = []
     by_hand: list[float] = []
     kind = "plain" if in_threads else "async"
     with ExitStack() as stack:
-        stack.enter_context(patch.object(writer, "write_group", noting))
-        hand = await asyncio.to_thread(open_writer, folder / f"hand-{kind}.db", "full", 5)
+        noted = stack.enter_context(noted_batches())
+        hand = await asyncio.to_thread(open_connection, folder / f"hand-{kind}.db", "full")
         stack.enter_context(closing(hand))
         opened = open_flow(flow(in_threads=in_threads), journal=folder / f"weft-{kind}.db")
         async with opened as host:
@@ -130,10 +111,10 @@ async def in_turns(folder: Path, pairs: int, *, in_threads: bool) -> tuple[float
                 begun = time.perf_counter()
                 await completed(host, number)
                 runs.append(time.perf_counter() - begun)
-                rows = transactions(noted)
+                rows = transactions([written for group in noted for written in group])
                 begun = time.perf_counter()
-                for it in rows:
-                    await asyncio.to_thread(insert, hand, it)
+                for row in rows:
+                    await asyncio.to_thread(insert_run, hand, row)
                 by_hand.append(time.perf_counter() - begun)
     return best_median(runs) * 1000, best_median(by_hand) * 1000
 
@@ -193,7 +174,7 @@ def measure(peer: Peer) -> Cost:
 
 def best(costs: Sequence[Cost]) -> Cost:
     """Return the least that was ever needed."""
-    return Cost(*(min(getattr(it, name) for it in costs) for name in Cost.__slots__))
+    return Cost(*(min(getattr(cost, name) for cost in costs) for name in Cost.__slots__))
 
 
 def report_peers(rounds: int) -> bool:
@@ -214,11 +195,13 @@ def report_peers(rounds: int) -> bool:
     weft = found.get("weft")
     print("CPU of a run with its result, one after the other (best of rounds)")
     print(f"  {'peer':<11} {'CPU ms':>7} {'Weft needs':>11} {'p50 ms':>7} {'peak MB':>8}")
-    for name, it in found.items():
-        part = f"1/{it.cpu_ms / weft.cpu_ms:.1f}" if weft else ""
-        print(f"  {name:<11} {it.cpu_ms:>7.2f} {part:>11} {it.p50_ms:>7.2f} {it.rss_mb:>8.0f}")
-    told = ", ".join(f"1/{1 / budget:g} of {name}" for name, budget in PEER_BUDGETS.items())
-    print(f"budgets: at most {told}")
+    for name, cost in found.items():
+        part = f"1/{cost.cpu_ms / weft.cpu_ms:.1f}" if weft else ""
+        print(
+            f"  {name:<11} {cost.cpu_ms:>7.2f} {part:>11} {cost.p50_ms:>7.2f} {cost.rss_mb:>8.0f}"
+        )
+    limits = ", ".join(f"1/{1 / budget:g} of {name}" for name, budget in PEER_BUDGETS.items())
+    print(f"budgets: at most {limits}")
     if weft is None or any(name not in found for name in PEER_BUDGETS):
         print("Not every budget was checked: that takes Weft and both peers.")
         return False

@@ -5,7 +5,7 @@
 The journal is one that the engine has decided itself: a chat with an agent that does real work. In
 every turn it asks for tools over and over, they set a variable and return, and in the end it
 answers its user, who has another question. Only model, tools and user follow a script. The same
-with three agents that work side by side tells what that costs.
+with three agents that work side by side shows what that costs.
 """
 
 import asyncio
@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from weft.adapters.python_tools.loader import PythonToolLoader
-from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.sql import SqliteStore
 from weft.engine.commands import CallModel, CallTool
 from weft.engine.events import (
+    KIND_NAMES,
     Event,
     ModelReplied,
     RequestAnswered,
@@ -29,8 +30,10 @@ from weft.engine.events import (
     Usage,
     VariableSet,
 )
+from weft.engine.events.codec import decode, encode
 from weft.engine.reduce import fold
 from weft.engine.rows import Batch, batch
+from weft.engine.snapshot import dump, load
 from weft.engine.state import State
 from weft.ports.scope import Scope
 from weft.runtime.runs.decision import NewEvent, decide
@@ -43,6 +46,9 @@ FOLD_BUDGET_MS: Final = 250.0
 COST_GROWTH_BUDGET: Final = 1.3
 SIZE_GROWTH_BUDGET: Final = 1.1
 SIDE_BY_SIDE_BUDGET: Final = 1.1
+#: After so many events a snapshot is loaded, against decoding and folding them.
+LONG: Final = 3_000
+SNAPSHOT_BUDGET: Final = 0.2
 ROUNDS: Final = 5
 #: A short measurement is repeated until about so many events were folded.
 EVENTS_PER_ROUND: Final = 20_000
@@ -53,7 +59,7 @@ SCOPE: Final = Scope("benchmark", "customer")
 STEPS: Final = 20
 TOOLS: Final = 4
 #: What the stock knows about every part, so that results are as long as real ones.
-NOTES: Final = "Kept dry, counted every Monday, ordered anew when fewer than ten are left. " * 5
+NOTES: Final = "Kept dry, counted every Monday, ordered again when fewer than ten are left. " * 5
 
 CODE: Final = {
     "tools/parts.py": b'''
@@ -80,26 +86,28 @@ def stockroom(*keepers: str) -> WorkflowSpec:
                 "max_turns": 500,
                 "parallel": [group] if len(keepers) > 1 else [],
             },
-            "agents": [{"agent_name": it, "prompt_sections": prompt} for it in keepers],
+            "agents": [{"agent_name": keeper, "prompt_sections": prompt} for keeper in keepers],
             "variables": {
                 "last_part": {"type": "str", "source": {"type": "derived", "default": "none"}}
             },
-            "tools": [{**tool, "agent": it, "description": "Find a part."} for it in keepers],
-            "handoffs": [{"source_agent": it, "target_agent": "user"} for it in keepers],
+            "tools": [
+                {**tool, "agent": keeper, "description": "Find a part."} for keeper in keepers
+            ],
+            "handoffs": [{"source_agent": keeper, "target_agent": "user"} for keeper in keepers],
         }
     )
 
 
 def answer(command: CallModel | CallTool) -> tuple[NewEvent, ...]:
-    """Do what the engine wants done, by the script."""
+    """Return the scripted result of a command."""
     if isinstance(command, CallTool):
         number = str(command.arguments["number"])
         result = {"part": number, "in_stock": command.seq % 90, "shelf": "C-12", "notes": NOTES}
         set_by_tool = VariableSet("last_part", number, f"tool:{command.tool}")
         returned = ToolReturned(command.id, result)
         return tuple(
-            NewEvent("tool:find_part", it, command.seq, command.turn)
-            for it in (set_by_tool, returned)
+            NewEvent("tool:find_part", data, command.seq, command.turn)
+            for data in (set_by_tool, returned)
         )
     wanted = TOOLS if command.call <= STEPS else 0
     requests = tuple(
@@ -134,10 +142,10 @@ def story(workflow: Workflow, count: int) -> Iterator[Batch]:
             waiting.append((NewEvent("user:customer", asked),))
         at += 250
         decision = decide(workflow, state, waiting.pop(0), at)
-        yield batch(state, decision.state, decision.events, id=f"b{state.seq}", owner="w")
+        yield batch(state, decision.state, decision.events, id=f"b{state.seq}", held=True)
         state = decision.state
         waiting += map(answer, decision.effects)
-    # The events beyond are left out by whoever cuts this to length.
+    # The caller cuts off further events.
 
 
 def best_cpu(work: Callable[[], T], times: int) -> float:
@@ -159,29 +167,29 @@ def fold_us(workflow: Workflow, events: list[Event]) -> float:
 
 async def stored(path: Path, batches: list[Batch]) -> None:
     """Write a run into a file."""
-    journal = await SqliteJournal.open(path, durability="normal")
+    store = await SqliteStore.open(path, durability="normal")
     for one in batches:
-        await journal.append(one)
-    await journal.close()
+        await store.append(one, owner="worker")
+    await store.close()
 
 
 async def read_us(path: Path, count: int) -> float:
     """Return the microseconds of CPU that reading from the file takes for each event."""
-    journal = await SqliteJournal.open(path)
+    store = await SqliteStore.open(path)
     costs: list[float] = []
     for _ in range(ROUNDS):
         before = time.process_time()
-        events = await journal.read(SCOPE, RUN)
+        events = await store.read(SCOPE, RUN)
         costs.append(time.process_time() - before)
         if len(events) < count:
             raise SystemExit(f"only {len(events)} of {count} events were read")
-    await journal.close()
+    await store.close()
     return min(costs) / len(events) * 1e6
 
 
 def up_to(batches: list[Batch], count: int) -> list[Batch]:
     """Return the first batches that have at least so many events."""
-    return [it for it in batches if it.expected < count]
+    return [batch for batch in batches if batch.expected < count]
 
 
 def report_fold(workflow: Workflow, batches: list[Batch]) -> bool:
@@ -199,12 +207,28 @@ def report_fold(workflow: Workflow, batches: list[Batch]) -> bool:
 def report_side_by_side(one: Workflow, batches: list[Batch], loader: PythonToolLoader) -> bool:
     """Print what folding costs when three agents work side by side, against one."""
     three = link(stockroom("A", "B", "C"), CODE, loader)
-    alone = [event for it in batches for event in it.events][:MIDDLE]
-    beside = [event for it in story(three, MIDDLE) for event in it.events][:MIDDLE]
+    alone = [event for batch in batches for event in batch.events][:MIDDLE]
+    beside = [event for batch in story(three, MIDDLE) for event in batch.events][:MIDDLE]
     ratios = [fold_us(three, beside) / fold_us(one, alone) for _ in range(3)]
     ratio = sorted(ratios)[1]
     print(f"cost per event, three side by side / one: {ratio:.2f} (budget {SIDE_BY_SIDE_BUDGET})")
     return ratio <= SIDE_BY_SIDE_BUDGET
+
+
+def report_snapshot(workflow: Workflow, batches: list[Batch]) -> bool:
+    """Print what a snapshot costs against decoding and folding the events before it."""
+    events = [event for one in batches for event in one.events][:LONG]
+    raw = [(KIND_NAMES[type(event.data)], encode(event.data)) for event in events]
+    content = dump(fold(workflow.compiled, RUN, events))
+    folding = fold_us(workflow, events) * LONG / 1000
+    decoding = best_cpu(lambda: [decode(*each) for each in raw], 5) * 1000
+    writing = best_cpu(lambda: dump(load(content)), 20) * 1000
+    loading = best_cpu(lambda: load(content), 20) * 1000
+    share = loading / (folding + decoding)
+    print(f"snapshot of {LONG:,} events: {len(content) / 1000:.0f} kB, written in "
+          f"{writing - loading:.1f} ms, loaded in {loading:.1f} ms")  # fmt: skip
+    print(f"load / decode and fold {LONG:,} events: {share:.2f} (budget {SNAPSHOT_BUDGET})")
+    return share <= SNAPSHOT_BUDGET
 
 
 def report_file(batches: list[Batch]) -> bool:
@@ -231,6 +255,7 @@ def main() -> int:
     batches = list(story(workflow, LARGE))
     within = [
         report_fold(workflow, batches),
+        report_snapshot(workflow, batches),
         report_side_by_side(workflow, batches, loader),
         report_file(batches),
     ]

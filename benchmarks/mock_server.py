@@ -113,7 +113,9 @@ def by_marks(body: Body) -> Answer:
         if message["role"] == "assistant"
         for call in message.get("tool_calls") or ()
     }
-    waiting = (it for it in answers if not it.calls or it.calls[0].tool not in called)
+    waiting = (
+        answer for answer in answers if not answer.calls or answer.calls[0].tool not in called
+    )
     return next(waiting, answers[-1] if answers else Answer())
 
 
@@ -299,7 +301,7 @@ def _elsewhere(path: str) -> Answer:
 def _completion(body: Body, answer: Answer, number: int) -> Body:
     message: Body = {"role": "assistant", "content": answer.text or None}
     if answer.calls:
-        message["tool_calls"] = [_call(it, number, at) for at, it in enumerate(answer.calls)]
+        message["tool_calls"] = [_call(call, number, at) for at, call in enumerate(answer.calls)]
     choice = {"index": 0, "message": message, "finish_reason": _finish(answer)}
     usage = {"usage": _usage(body, answer)} if answer.usage else {}
     return {**_frame(body, number, "chat.completion"), "choices": [choice], **usage}
@@ -316,7 +318,7 @@ def _pieces(body: Body, answer: Answer, number: int) -> list[bytes]:
     ends = [({}, _finish(answer))]
     events = [
         {**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
-        for delta, finish in [*((it, None) for it in _deltas(answer, number)), *ends]
+        for delta, finish in [*((part, None) for part in _deltas(answer, number)), *ends]
     ]
     if answer.usage and (body.get("stream_options") or {}).get("include_usage"):
         events.append({**frame, "choices": [], "usage": _usage(body, answer)})
@@ -348,8 +350,9 @@ def _deltas(answer: Answer, number: int) -> Iterable[Body]:
 
 def _usage(body: Body, answer: Answer) -> Body:
     """Count about four characters as one token; every second one of the input was cached."""
-    length = sum(len(it["content"]) for it in body["messages"] if isinstance(it["content"], str))
-    written = len(answer.text) + sum(len(it.arguments) for it in answer.calls)
+    contents = (message["content"] for message in body["messages"])
+    length = sum(len(content) for content in contents if isinstance(content, str))
+    written = len(answer.text) + sum(len(call.arguments) for call in answer.calls)
     given, taken = length // 4 + 1, written // 4 + 1
     return {
         "prompt_tokens": given,
@@ -360,7 +363,7 @@ def _usage(body: Body, answer: Answer) -> Body:
 
 
 async def serve(server: MockServer, *, until_eof: bool) -> None:
-    """Run a server until it is told to stop."""
+    """Run a server until a signal or the end of stdin stops it."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -54,9 +54,13 @@ BODY: Final[dict[str, Any]] = {
     "tools": [
         {
             "type": "function",
-            "function": {"name": it.name, "description": "Look into it.", "parameters": PARAMETERS},
+            "function": {
+                "name": tool.name,
+                "description": "Look into it.",
+                "parameters": PARAMETERS,
+            },
         }
-        for it in TOOLS
+        for tool in TOOLS
     ],
     "tool_choice": "auto",
 }
@@ -101,7 +105,7 @@ def bare_stream(session: aiohttp.ClientSession, url: str) -> Ask:
             async for line in response.content:
                 if line.startswith(b"data: {"):
                     choices = json.loads(line[6:])["choices"]
-                    text.extend(it["delta"].get("content") or "" for it in choices)
+                    text.extend(choice["delta"].get("content") or "" for choice in choices)
         return "".join(text)
 
     return ask

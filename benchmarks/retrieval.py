@@ -19,9 +19,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.adapters.collections.collection import EmbeddedCollection
 from weft.adapters.collections.file import Place
 from weft.adapters.collections.rows import Source
+from weft.adapters.collections.sqlite import SqliteCollection
 from weft.adapters.collections.texts import Chunking, Passage, Text, passages
 from weft.app.embeddings import open_embedder
 from weft.environment import read_environment
@@ -61,7 +61,7 @@ class GivenVectors:
 
     async def embed(self, texts: Sequence[str]) -> Any:  # noqa: ANN401
         """Look the vectors up."""
-        return self._vectors[[self._rows[it] for it in texts]]
+        return self._vectors[[self._rows[text] for text in texts]]
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -69,8 +69,8 @@ class GivenVectors:
 
 def real_passages() -> list[str]:
     """Return passages of Python's own reference."""
-    text = Text("\n\n".join(topics[it] for it in sorted(topics)))
-    found = [it.content for it in passages(text, Chunking(400, 50))]
+    text = Text("\n\n".join(topics[topic] for topic in sorted(topics)))
+    found = [passage.content for passage in passages(text, Chunking(400, 50))]
     return found[:REAL]
 
 
@@ -86,14 +86,14 @@ def perturbed(vectors: Any, count: int, seed: int) -> Any:  # noqa: ANN401
 async def fill(folder: Path, texts: list[str], vectors: Any) -> None:  # noqa: ANN401
     """Put passages into a collection, each of a source of its own and of one of 100 groups."""
     place = Place(folder, "bench", "Passages")
-    numbered = [f"{texts[it % len(texts)]} {it}" for it in range(len(vectors))]
-    collection = EmbeddedCollection(place, GivenVectors(numbered, vectors))
+    numbered = [f"{texts[number % len(texts)]} {number}" for number in range(len(vectors))]
+    collection = SqliteCollection(place, GivenVectors(numbered, vectors))
     for start in range(0, len(numbered), BLOCK):
         rows = range(start, min(start + BLOCK, len(numbered)))
         await collection.put(
             [
-                Source(str(it), "", {"group": it % GROUPS}, [Passage(numbered[it], {})])
-                for it in rows
+                Source(str(row), "", {"group": row % GROUPS}, [Passage(numbered[row], {})])
+                for row in rows
             ]
         )
     await collection.build_index()
@@ -145,7 +145,7 @@ def by_hand(vectors: Any, queries: Any) -> tuple[Search, Search]:  # noqa: ANN40
     )
 
 
-def by_weft(collection: EmbeddedCollection, asked: list[str]) -> tuple[Search, Search]:
+def by_weft(collection: SqliteCollection, asked: list[str]) -> tuple[Search, Search]:
     """Return the same searches of a collection."""
 
     def plain(number: int) -> Awaitable[Any]:
@@ -160,7 +160,7 @@ def by_weft(collection: EmbeddedCollection, asked: list[str]) -> tuple[Search, S
 
 def questions(texts: list[str]) -> list[str]:
     """Return what is looked for: some words of a passage."""
-    return [" ".join(texts[it * 37 % len(texts)].split()[3:11]) for it in range(QUERIES)]
+    return [" ".join(texts[number * 37 % len(texts)].split()[3:11]) for number in range(QUERIES)]
 
 
 async def measure_search(texts: list[str], vectors: Any) -> bool:  # noqa: ANN401
@@ -170,7 +170,7 @@ async def measure_search(texts: list[str], vectors: Any) -> bool:  # noqa: ANN40
         queries = perturbed(vectors[np.arange(QUERIES) * 37 % REAL], QUERIES, seed=2)
         place = Place(Path(folder), "bench", "Passages")
         asked = questions(texts)
-        collection = EmbeddedCollection(place, GivenVectors(asked, queries))
+        collection = SqliteCollection(place, GivenVectors(asked, queries))
         ours, theirs = by_weft(collection, asked), by_hand(vectors, queries)
         print(f"milliseconds to find {TOP} of {len(vectors):,} (budget {RATIO_BUDGET:g} x)")
         print(f"{'':<22} {'Weft':>8} {'by hand':>8} {'ratio':>6}")
@@ -193,9 +193,9 @@ def memory_of(folder: Path) -> int:
 async def print_memory(folder: Path) -> int:
     """Search in this process, and print by how many bytes it grew."""
     before = _resident()
-    asked = [f"how does a function return value {it}" for it in range(QUERIES)]
+    asked = [f"how does a function return value {number}" for number in range(QUERIES)]
     given = GivenVectors(asked, np.ones((QUERIES, 384), np.float32))
-    collection = EmbeddedCollection(Place(folder, "bench", "Passages"), given)
+    collection = SqliteCollection(Place(folder, "bench", "Passages"), given)
     for number, query in enumerate(asked):
         await collection.search(query, top_k=TOP, min_relevance=0.0)
         await collection.search(query, top_k=TOP, min_relevance=0.0, filters={"group": number})
@@ -207,23 +207,23 @@ async def print_memory(folder: Path) -> int:
 def _resident() -> int:
     """Return the most bytes this process has had in memory; what its parent had does not count."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(it.split()[1]) * 1024 for it in lines if it.startswith("VmHWM"))
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
 async def measure_index(texts: list[str], vectors: Any) -> bool:  # noqa: ANN401
     """Look how many of the nearest an index of very many vectors finds."""
     with tempfile.TemporaryDirectory() as folder:
         begun = time.perf_counter()
-        await fill(Path(folder), [it[:40] for it in texts], vectors)
+        await fill(Path(folder), [text[:40] for text in texts], vectors)
         built = time.perf_counter() - begun
         queries = perturbed(vectors[np.arange(QUERIES) * 37 % REAL], QUERIES, seed=3)
         place = Place(Path(folder), "bench", "Passages")
         # No words at all: what is found is found by its vector alone.
-        asked = ["?" * (it + 1) for it in range(QUERIES)]
-        collection = EmbeddedCollection(place, GivenVectors(asked, queries))
+        asked = ["?" * (number + 1) for number in range(QUERIES)]
+        collection = SqliteCollection(place, GivenVectors(asked, queries))
         ours, theirs = by_weft(collection, asked), by_hand(vectors, queries)
         recalls = [
-            sum([await _found(weft, hand, it) for it in range(QUERIES)]) / QUERIES / TOP
+            sum([await _found(weft, hand, number) for number in range(QUERIES)]) / QUERIES / TOP
             for weft, hand in zip(ours, theirs, strict=True)
         ]
         print(f"{len(vectors):,} vectors, indexed in {built:.0f} s")
@@ -235,7 +235,7 @@ async def measure_index(texts: list[str], vectors: Any) -> bool:  # noqa: ANN401
 
 
 async def _found(weft: Search, hand: Search, number: int) -> int:
-    numbers = {int(it.content.rpartition(" ")[2]) for it in await weft(number)}
+    numbers = {int(passage.content.rpartition(" ")[2]) for passage in await weft(number)}
     return len(numbers & set((await hand(number)).tolist()))
 
 

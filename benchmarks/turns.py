@@ -5,7 +5,7 @@
 
 Every peer runs in its own process and environment against one mock model on 127.0.0.1; the rounds
 are interleaved, so that a busy machine weighs on all alike, and only ratios of medians are held
-against a budget. README.md beside this file tells how to read the tables and how to add a peer.
+against a budget. README.md beside this file explains how to read the tables and how to add a peer.
 """
 
 import json
@@ -96,7 +96,7 @@ def rounds(peers: list[Peer], levels: list[int], count: int) -> tuple[Results, l
 
 
 def say(line: str) -> None:
-    """Tell how far the work is, apart from the result."""
+    """Print progress to stderr."""
     print(line, file=sys.stderr, flush=True)
 
 
@@ -112,7 +112,7 @@ def choose(names: list[str]) -> list[Peer]:
 
 
 def report(results: Results, troubles: list[str]) -> bool:
-    """Print tables, budgets and troubles, and tell whether all is as it should be."""
+    """Print tables, budgets and failures, and tell whether all budgets are met."""
     medians = {
         level: {name: middle(values) for name, values in by_name.items() if values}
         for level, by_name in results.items()

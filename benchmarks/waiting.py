@@ -61,7 +61,7 @@ def crowd(peer: str, journal: Kind, over: float, base_url: str) -> Line:
 
 
 def middle(lines: list[Line]) -> Line:
-    """Return the median of every number on its own, but of failed runs all: none is let pass."""
+    """Return the median of every number, but the sum of failed runs: every failure counts."""
     medians = {name: median(line[name] for line in lines) for name in lines[0]}
     return {**medians, "failed": sum(line["failed"] for line in lines)}
 
@@ -122,14 +122,14 @@ async def report_waiting(*, timed: bool) -> bool:
 
     `timed` ones wait for a timer of their own besides.
     """
-    # Whoever only looks at crowds needs none of this.
+    # Deferred: the crowds do not need it.
     sys.path.insert(0, str(FOLDER))
     from measure import Options  # noqa: PLC0415
     from weft_job import NAME, SCOPE, open_desk  # noqa: PLC0415
 
-    # Nobody is asked at this address: the model is not asked.
+    # An unused address: the model is not called.
     options = Options("http://127.0.0.1:9/v1", 0, 0, 0, "sqlite")
-    async with open_desk(options, timed=timed) as (host, journal):
+    async with open_desk(options, timed=timed) as (host, store):
 
         async def begin(count: int) -> None:
             for size in portions(count):
@@ -144,8 +144,8 @@ async def report_waiting(*, timed: bool) -> bool:
         cpu = time.process_time()
         await asyncio.sleep(WATCHED_S)
         share = (time.process_time() - cpu) / WATCHED_S
-        waiting = len(await journal.requests(SCOPE))
-        due = await journal.next_due(0)
+        waiting = len(await store.requests(SCOPE))
+        due = await store.next_due()
     what = "people, and each for a timer" if timed else "people"
     print(f"{waiting:,} runs wait for {what} (started: {WAITING:,})")
     print(f"  CPU: {share:.2%} of one core over {WATCHED_S:g} s (budget {IDLE_CPU_BUDGET:.0%})")

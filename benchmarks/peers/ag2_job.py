@@ -46,7 +46,7 @@ class Silence:
         """Drop an event."""
 
     def input(self, prompt: str = "", **_: object) -> str:
-        """Refuse to ask: nobody is there to answer."""
+        """Refuse to ask, because there is no person."""
         raise RuntimeError(f"the job asked a person: {prompt}")
 
 

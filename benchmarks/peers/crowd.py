@@ -4,7 +4,7 @@
 
 Prints one line of JSON. All chats are opened first; then their users ask, evenly over so many
 seconds or all at once. A turn takes from when it begins until it has ended, for Weft by its own
-journal. As many chats go before and do not count, so that nobody is measured while connections are
+journal. As many chats run before and do not count, so that opening connections is not
 opened.
 """
 

@@ -1,7 +1,7 @@
 """The flow of benchmarks/flows.py: three steps, each of which sets one field, and how it is timed.
 
 Only the standard library is used here, because every peer imports this file in an environment of
-its own. A peer does one run after the other and says what each came to.
+its own. A peer performs one run after the other and reports the state of each.
 """
 
 import gc
@@ -60,7 +60,7 @@ def parcel_of(number: int, place: int) -> str:
 
 
 def is_right(run: Run) -> bool:
-    """Tell whether a run has come to what it must."""
+    """Tell whether a run has the expected state."""
     price = price_of(run.number)
     place = place_of(price)
     sent = parcel_of(run.number, place)

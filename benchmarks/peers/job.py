@@ -10,7 +10,7 @@ from typing import Any, Final
 
 MODEL: Final = "mock-model"
 CALLS_PER_JOB: Final = 4
-#: Asked for this model, the mock server tells how many calls it has answered.
+#: For this model, the mock server replies with the number of calls it has answered.
 TALLY: Final = "tally"
 
 ROUTER: Final = (

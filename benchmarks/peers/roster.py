@@ -14,7 +14,7 @@ FOLDER: Final = Path(__file__).resolve().parent
 #: Start, warm-up and measurement of one peer together; a quiet machine needs at most half of it.
 LIMIT_S: Final = 90
 
-Kind = Literal["memory", "sqlite"]
+Kind = Literal["memory", "sqlite", "postgres"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Peer:
 
     @property
     def missing(self) -> str | None:
-        """Say what has to be done before it can be measured, or nothing."""
+        """The reason why it cannot be measured yet, or empty."""
         if not (FOLDER / self.program).exists():
             return f"benchmarks/peers/{self.program} is not written"
         if not self.python.exists():
@@ -59,6 +59,7 @@ PEERS: Final = {
         Peer("ag2", "ag2_job.py", "ag2", framework=True),
         Peer("floor_sqlite", "floor_job.py", "floor", "sqlite"),
         Peer("weft_sqlite", "weft_job.py", None, "sqlite"),
+        Peer("weft_postgres", "weft_job.py", None, "postgres"),
         Peer("langgraph_sqlite", "langgraph_job.py", "langgraph", "sqlite", framework=True),
     )
 }
@@ -98,7 +99,7 @@ def measure(peer: Peer, *, base_url: str, concurrency: int) -> Measurement:
     except subprocess.TimeoutExpired as trouble:
         raise Unmeasured(f"not finished after {LIMIT_S} s") from trouble
     except subprocess.CalledProcessError as trouble:
-        last = trouble.stderr.strip().splitlines()[-1:] or ["it said nothing"]
+        last = trouble.stderr.strip().splitlines()[-1:] or ["no output"]
         raise Unmeasured(f"ended with exit code {trouble.returncode}: {last[0]}") from trouble
     return _read(peer, concurrency, done.stdout)
 
@@ -112,6 +113,6 @@ def _read(peer: Peer, concurrency: int, printed: str) -> Measurement:
 
 
 def environment() -> dict[str, str]:
-    """Return an environment without keys, proxies and switches: nobody is to call anyone else."""
+    """Return an environment without keys, proxies and switches, so that no peer calls outside."""
     kept = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR")
     return {name: os.environ[name] for name in kept if name in os.environ}

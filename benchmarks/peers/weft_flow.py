@@ -63,7 +63,9 @@ def awaited(step: Callable[[Order], dict[str, Any]]) -> Callable[[Order], Any]:
 
 def flow(*, in_threads: bool = True) -> Workflow[Order]:
     """Return the three steps in a row."""
-    steps = [price, reserve, ship] if in_threads else [awaited(it) for it in (price, reserve, ship)]
+    steps = (
+        [price, reserve, ship] if in_threads else [awaited(step) for step in (price, reserve, ship)]
+    )
     return Workflow.create(NAME, Order).start_with(steps[0]).then(steps[1]).then(steps[2])
 
 

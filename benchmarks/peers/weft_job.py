@@ -5,8 +5,10 @@ retries and time limits. The result is read back from the journal, as a program 
 would read it.
 """
 
+import sys
 import tempfile
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
@@ -26,15 +28,17 @@ from job import (
 )
 from measure import Job, Options, main
 
-from weft.adapters.memory import MemoryJournal
+from weft.adapters.live.memory import MemoryLiveStream
+from weft.adapters.memory import MemoryStore
 from weft.adapters.models.registry import ModelRegistry
 from weft.adapters.python_tools.loader import PythonToolLoader
-from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.sql import SqliteStore
 from weft.adapters.system_clock import SystemClock
-from weft.app.models import NO_MODEL, ModelChoice
+from weft.adapters.vault import MemoryVault
+from weft.app.models import ModelChoice
 from weft.engine.state import State
-from weft.ports.journal import Journal
 from weft.ports.scope import Scope
+from weft.ports.store import Store
 from weft.runtime.host import Host
 from weft.runtime.workflow import Workflow, link
 from weft.spec.workflow import WorkflowSpec
@@ -120,32 +124,67 @@ def outcome(state: State) -> Outcome:
     )
 
 
+#: What counts the CPU of a server that works for this process.
+SERVERS: list[Callable[[], float]] = []
+
+
+def used_cpu() -> float:
+    """Return the CPU seconds of this process, and of the server that works for it."""
+    return time.process_time() + sum(server() for server in SERVERS)
+
+
 @asynccontextmanager
-async def open_journal(kind: str) -> AsyncIterator[Journal]:
+async def open_postgres() -> AsyncIterator[Store]:
+    """Open a store in a server of its own that waits for the disk."""
+    root = Path(__file__).parents[2]
+    sys.path[:0] = [str(root), str(root / "tests")]
+    # Deferred: no other store needs it.
+    from benchmarks.postgres import server_cpu  # noqa: PLC0415
+
+    from support.postgres_server import PostgresServer  # noqa: PLC0415
+    from weft.adapters.sql.postgres.schema import migrate  # noqa: PLC0415
+    from weft.adapters.sql.postgres.store import PostgresStore  # noqa: PLC0415
+
+    server = PostgresServer.create({"fsync": "on", "full_page_writes": "on"})
+    try:
+        await migrate(server.url)
+        SERVERS.append(lambda: server_cpu(server))
+        yield await PostgresStore.open(server.url)
+    finally:
+        SERVERS.clear()
+        server.remove()
+
+
+@asynccontextmanager
+async def open_journal(kind: str) -> AsyncIterator[Store]:
     """Open a journal; a file is in a folder of its own and goes with it. The host closes it."""
     if kind == "memory":
-        yield MemoryJournal()
+        yield MemoryStore()
+        return
+    if kind == "postgres":
+        async with open_postgres() as store:
+            yield store
         return
     with tempfile.TemporaryDirectory() as folder:
-        yield await SqliteJournal.open(Path(folder) / "weft.db", durability="full")
+        yield await SqliteStore.open(Path(folder) / "weft.db", durability="full")
 
 
 @asynccontextmanager
-async def open_desk(
-    options: Options, *, timed: bool = False
-) -> AsyncIterator[tuple[Host, Journal]]:
+async def open_desk(options: Options, *, timed: bool = False) -> AsyncIterator[tuple[Host, Store]]:
     """Open a host with the package of the job; all of it is closed when the context ends."""
     async with open_journal(options.journal) as journal:
         clock, loader = SystemClock(), PythonToolLoader()
         registry = ModelRegistry(clock=clock, random=Random(1), settings={})
         workflow = link(desk(options.base_url, timed=timed), CODE, loader)
 
-        async def find(_: str) -> Workflow:
+        async def find(_app: str, _name: str) -> Workflow:
             return workflow
 
         host = Host(
-            journal=journal,
-            models=ModelChoice(registry, default=NO_MODEL, seed=0, read_run=journal.read),
+            store=journal,
+            live=MemoryLiveStream(),
+            vault=MemoryVault(),
+            models=ModelChoice(registry, default="", seed=0, read_run=journal.read),
             loader=loader,
             clock=clock,
             find=find,
@@ -168,4 +207,4 @@ async def open_job(options: Options) -> AsyncIterator[Job]:
 
 
 if __name__ == "__main__":
-    main("weft", open_job, journals=("memory", "sqlite"))
+    main("weft", open_job, journals=("memory", "sqlite", "postgres"), cpu=used_cpu)

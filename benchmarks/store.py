@@ -7,7 +7,7 @@ or leaves its thread. Every cost is the best of several rounds that take turns.
 
 The budget of wall time is for durability `full`. The budget of added CPU is for `normal`: while a
 disk is waited for, other programs empty the caches of the processor, and on a busy machine filling
-them again costs more than the work itself. Usage: python benchmarks/journal.py [--enforce]
+them again costs more than the work itself. Usage: python benchmarks/store.py [--enforce]
 """
 
 import asyncio
@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from weft.adapters.memory import MemoryJournal
-from weft.adapters.sqlite import SqliteJournal
+from weft.adapters.memory import MemoryStore
+from weft.adapters.sql import SqliteStore
 from weft.engine.events import (
     ContextAssembled,
     EventData,
@@ -39,8 +39,8 @@ from weft.engine.events import (
 )
 from weft.engine.events.codec import encode
 from weft.engine.rows import Batch
-from weft.ports.journal import Durability, Journal
-from weft.testing.journal.samples import SampleRun
+from weft.ports.store import Durability, Store
+from weft.testing.store.samples import SampleRun
 
 RATIO_BUDGET: Final = 3.0
 ADDED_CPU_BUDGET_MS: Final = 0.25
@@ -57,7 +57,7 @@ TURN: Final[tuple[tuple[EventData, ...], ...]] = (
         ContextAssembled(
             "Router",
             1,
-            {"segments": [{"origin": f"section:{it}", "tokens": 40} for it in range(8)]},
+            {"segments": [{"origin": f"section:{number}", "tokens": 40} for number in range(8)]},
             "0" * 64,
         ),
     ),
@@ -102,39 +102,42 @@ class Watch:
 def stories(writers: int, batches: int) -> list[list[Batch]]:
     """Return the batches that each writer appends."""
     runs = [SampleRun(f"019a8f3c-{number:04}-7c1e-9d2b-5f6a7b8c9d0e") for number in range(writers)]
-    return [[run.batch(*TURN[it % len(TURN)]) for it in range(batches)] for run in runs]
+    return [
+        [run.batch(*TURN[number % len(TURN)], held=True) for number in range(batches)]
+        for run in runs
+    ]
 
 
-async def append_all(journal: Journal, work: list[list[Batch]]) -> Cost:
+async def append_all(store: Store, work: list[list[Batch]]) -> Cost:
     """Let all writers append at the same time; the first batch of each is not measured."""
 
     async def write(story: list[Batch]) -> None:
         for batch in story[1:]:
-            await journal.append(batch)
+            await store.append(batch, owner="worker")
 
-    await asyncio.gather(*(journal.append(story[0]) for story in work))
+    await asyncio.gather(*(store.append(story[0], owner="worker") for story in work))
     watch = Watch()
     await asyncio.gather(*map(write, work))
     cost = watch.read(sum(len(story) - 1 for story in work))
-    await journal.close()
+    await store.close()
     return cost
 
 
 def weft_cost(folder: Path, durability: Durability, work: list[list[Batch]]) -> Cost:
-    """Measure the journal."""
+    """Measure the store."""
 
     async def measured() -> Cost:
-        journal = await SqliteJournal.open(folder / "weft.db", durability=durability)
-        return await append_all(journal, work)
+        store = await SqliteStore.open(folder / "weft.db", durability=durability)
+        return await append_all(store, work)
 
     return asyncio.run(measured())
 
 
 def memory_cost(work: list[list[Batch]]) -> Cost:
-    """Measure the journal in memory."""
+    """Measure the store in memory."""
 
     async def measured() -> Cost:
-        return await append_all(MemoryJournal(), work)
+        return await append_all(MemoryStore(), work)
 
     return asyncio.run(measured())
 
@@ -146,9 +149,9 @@ def by_hand(work: list[list[Batch]]) -> list[Rows]:
     """Return the rows of each transaction: one batch of every writer, as they wait together."""
     return [
         [
-            (it.run, at.seq, at.at, at.actor, at.cause, type(at.data).__name__, text(at.data))
-            for it in together
-            for at in it.events
+            (batch.run, at.seq, at.at, at.actor, at.cause, type(at.data).__name__, text(at.data))
+            for batch in together
+            for at in batch.events
         ]
         for together in list(zip(*work, strict=True))[1:]
     ]
@@ -191,7 +194,7 @@ def file_cost(folder: Path, durability: Durability, work: list[list[Batch]]) -> 
 
 def best(costs: list[Cost]) -> Cost:
     """Return the least that was ever needed."""
-    return Cost(min(it.wall for it in costs), min(it.cpu for it in costs))
+    return Cost(min(cost.wall for cost in costs), min(cost.cpu for cost in costs))
 
 
 def in_turns(*kinds: Callable[[Path], Cost]) -> Iterator[Cost]:
@@ -237,7 +240,7 @@ def bytes_per_event(count: int) -> float:
 def report_growth() -> bool:
     """Print how the file grows, and tell whether that is within budget."""
     small, large = bytes_per_event(1_000), bytes_per_event(10_000)
-    plain = sum(len(text(it)) for part in TURN for it in part) / sum(map(len, TURN))
+    plain = sum(len(text(event)) for part in TURN for event in part) / sum(map(len, TURN))
     print(f"bytes per event: {small:.0f} at 1,000, {large:.0f} at 10,000 (JSON alone: {plain:.0f})")
     print(f"growth: {large / small:.2f} x (budget {GROWTH_BUDGET})")
     return large / small <= GROWTH_BUDGET
