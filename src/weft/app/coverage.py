@@ -291,6 +291,10 @@ class Coverage:
         course.guessed |= len(choices) > 1
         return random.choice(choices) if choices else ()
 
+    def is_late(self, run: str) -> bool:
+        """Return whether a run should go to its end now."""
+        return self._is_late(self.courses[run])
+
     def _is_late(self, course: SimulatedRun) -> bool:
         return course.turns * _HALF > self.spec.orchestrator.max_turns
 

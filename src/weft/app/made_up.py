@@ -12,6 +12,7 @@ from typing import Final, cast
 
 from weft.adapters.models.provider_errors import as_object
 from weft.adapters.models.sample_values import put_at, sample_value
+from weft.check.declarations import comes_with_start, has_trigger
 from weft.check.explore.domains import questions_in
 from weft.check.subject import Subject
 from weft.engine.compiled import CompiledWorkflow
@@ -109,13 +110,22 @@ class SimulatedWorld:
         match self.subject.spec.orchestrator.trigger:
             case FormStart(form=str() as form):
                 schema = json_schema(Ref(form), self.compiled.models)
-                return as_object(sample_value(schema, random))
+                made = as_object(sample_value(schema, random)) or {}
+                return {**made, **self._given_at_start(app)}
             case DatabaseStart(condition=condition):
                 return self._fitting(condition, random)
             case WebhookStart():
-                return {"event": "[sample] event"}
+                return {"event": "[sample] event", **self._given_at_start(app)}
             case _:
                 return None
+
+    def _given_at_start(self, app: str) -> dict[str, Json]:
+        """Make up the fields of the input that variables begin with, as rules distinguish them."""
+        return {
+            name: self.value(app, name)
+            for name, source in self.subject.sources(DerivedSource)
+            if comes_with_start(self.subject, name) and not has_trigger(source)
+        }
 
     def outside(self) -> ExternalPorts:
         """Return the ports of this world for a host."""
@@ -181,7 +191,7 @@ class SimulatedWorld:
 
     def _candidates(self, name: str, constants: Sequence[Json]) -> list[Json]:
         numbers = [constant for constant in constants if isinstance(constant, int | float)]
-        others: list[Json] = [True, False, "[sample] text", ["[sample] text"]]
+        others: list[Json] = [True, False, 1, 2, "[sample] text", ["[sample] text"]]
         found = [*constants, *(number + n for number in numbers for n in (-1, 1)), *others]
         # Only derived variables start with the field of their name.
         variable = self.compiled.variables.get(name)

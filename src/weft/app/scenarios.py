@@ -2,11 +2,12 @@
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
+from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Final, cast
 
 from weft.adapters.files import WorkspaceFiles
 from weft.adapters.models.provider_errors import as_object
@@ -14,6 +15,7 @@ from weft.adapters.models.sample import SampleModel
 from weft.adapters.models.sample_moves import steering_of
 from weft.adapters.models.sample_values import sample_value
 from weft.app.made_up import SimulatedWorld
+from weft.app.stand_ins import answering_code, decided_by_code, set_by_code
 from weft.check.subject import Subject
 from weft.context.audience import Audience
 from weft.context.segment import shown
@@ -26,9 +28,10 @@ from weft.engine.timers import NEVER
 from weft.errors import UsageError, WeftError
 from weft.findings import Finding, Json
 from weft.findings import Path as KeyPath
+from weft.generator.simulation import ScenarioRun
 from weft.ids import USER
 from weft.packages.reader import Package
-from weft.packages.scenarios import UNDO, ScenarioFile, cases_of
+from weft.packages.scenarios import UNDO, ScenarioFile, cases_of, read_scenarios
 from weft.packages.workspace import PACKAGES
 from weft.ports.model import Model, ModelReply, ModelRequest
 from weft.ports.scope import Scope
@@ -38,6 +41,7 @@ from weft.runtime.workflow import LINKING, Linking, Workflow
 from weft.spec.orchestrator import WorkflowDependencies
 from weft.spec.scenario import ANY_TURNS, Expected, Scenario, ScenarioCase, ScenarioStep
 from weft.spec.variables import EnvironmentSource, ExternalSource
+from weft.spec.workflow import WorkflowSpec
 from weft.testing.clock import ManualClock
 from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel, ScriptedModel
@@ -384,3 +388,58 @@ def _ended(row: RunRow) -> str:
 def _cut(value: Json) -> str:
     text = shown(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def run_generated_scenarios(
+    spec: WorkflowSpec, code: Mapping[str, bytes], tests: Mapping[str, str]
+) -> tuple[ScenarioRun, ...]:
+    """Run the scenarios of a generated package with stand-ins: its code is not executed.
+
+    Values that only the code sets are not compared.
+    """
+    subject = Subject(spec, code={path: raw.decode() for path, raw in code.items()})
+    package = Package(
+        folder=Path(spec.orchestrator.workflow_name),
+        spec=spec,
+        files={},
+        code=answering_code(subject),
+        tests={path: text.encode() for path, text in tests.items()},
+    )
+    uncertain = set_by_code(subject)
+    files = [_without(file, uncertain) for file in read_scenarios(package)]
+
+    deciding = decided_by_code(subject)
+
+    async def run() -> list[ScenarioRun]:
+        return [_rated(await run_scenario(package, file), file, deciding) for file in files]
+
+    return tuple(asyncio.run(run()))
+
+
+def _rated(
+    result: ScenarioResult, file: ScenarioFile, deciding: Mapping[str, Collection[str]]
+) -> ScenarioRun:
+    """Return what a scenario with stand-ins shows; nothing where the code of tools decides."""
+    cases = [case for _, case in cases_of(file.scenario)] if file.scenario else []
+    named = {agent for case in cases if case.replies != "sample" for agent in case.replies}
+    tools = {tool for agent in named for tool in deciding.get(agent, ())}
+    if result.findings and tools:
+        return ScenarioRun(result.name, rests_on=tuple(sorted(tools)))
+    return ScenarioRun(result.name, tuple(map(_in_words, result.findings.values())))
+
+
+def _without(file: ScenarioFile, names: Collection[str]) -> ScenarioFile:
+    """Return a scenario that does not compare these variables."""
+
+    def case(given: ScenarioCase) -> ScenarioCase:
+        kept = {key: value for key, value in given.expect.variables.items() if key not in names}
+        expect = given.expect.model_copy(update={"variables": kept})
+        then = case(given.then) if given.then else None
+        return given.model_copy(update={"expect": expect, "then": then})
+
+    scenario = case(file.scenario) if file.scenario else None
+    return replace(file, scenario=cast("Scenario | None", scenario))
+
+
+def _in_words(finding: Finding) -> str:
+    return "; ".join((finding.message, *finding.cause))

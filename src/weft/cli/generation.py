@@ -1,5 +1,6 @@
 """Following a generation: answer its requests, promote its packages, print the next steps."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,7 +24,16 @@ from weft.app.generation import (
     part_makers,
     read_generation,
 )
-from weft.app.promotion import Promotion, is_promoted, prepare, promote, stage
+from weft.app.promotion import (
+    REPORT_FILE,
+    Promotion,
+    is_promoted,
+    prepare,
+    promote,
+    stage,
+    staged_bundle,
+)
+from weft.app.staged import check_staged
 from weft.cli.chat.conversation import AtTerminal, Session, Subscription, converse
 from weft.cli.chat.follow_run import recorded_events
 from weft.cli.chat.form import ask_form
@@ -66,11 +76,8 @@ PackagesFolder: TypeAlias = Annotated[
 #: The answer to a model that asks in words where there is no person.
 _DEFAULTS: Final = "Take what you think best for everything that is open, and show the form."
 
-#: Printed after a comment without effect; the designer understands these words.
-IGNORED: Final = (
-    "the comment changed nothing in the plan; the designer understands, for example: "
-    "add specialist NAME, remove NAME, rename NAME to NAME, pattern: NAME, approval by NAME"
-)
+#: Printed after a comment without effect.
+IGNORED: Final = "the comment changed nothing in the plan; edit it yourself: weft plan edit RUN"
 
 #: The tools whose request ends a step.
 _LAST_TOOLS: Final = {"plan": APPROVALS, "files": (DOWNLOAD,)}
@@ -84,6 +91,8 @@ class Wishes:
     answers: Mapping[str, Json] = field(default_factory=dict[str, Json])
     #: Run without prompts: accept the defaults, the plan and the package.
     approve: bool = False
+    #: With `approve`: also if the plan or the package is a skeleton.
+    skeleton: bool = False
     promote: bool = False
     #: Also update a package that was generated from another plan.
     update: bool = False
@@ -92,6 +101,14 @@ class Wishes:
     output: Path | None = None
     #: The hash of the plan that was commented on.
     commented: str = ""
+
+    def approves(self, generation: Generation) -> bool:
+        """Return whether a plan or a package is approved without a question."""
+        return self.approve and (self.skeleton or not generation.skeleton)
+
+    def refuses(self, generation: Generation) -> bool:
+        """Return whether it would be approved if it were not a skeleton."""
+        return self.approve and not self.approves(generation)
 
 
 async def follow_generation(
@@ -119,6 +136,9 @@ async def follow_generation(
             if request.tool in _LAST_TOOLS.get(wishes.until or "", ()):
                 return True
             signal = answering.known(request, generation)
+            asks = request.kind == "chat" or request.tool == INTERVIEW
+            if signal is None and not asks and wishes.refuses(generation):
+                return False
             if signal is None and request.kind == "chat":
                 session.streams.note(clean_lines(view.words))
             signal = signal or await answering.ask(request, generation)
@@ -174,7 +194,8 @@ class _Answering:
         if request.tool in APPROVALS:
             return self._decision(request, generation)
         if request.tool == DOWNLOAD:
-            approved = "approved" if approve or self._wishes.promote else None
+            wanted = self._wishes.approves(generation) or self._wishes.promote
+            approved = "approved" if wanted else None
             chosen = answers.get("promotion", approved)
             return None if chosen is None else {"promotion": chosen}
         return None
@@ -188,7 +209,7 @@ class _Answering:
         if decision == ADJUST and all(each["text"] != text for each in generation.comments):
             about = commented_part(str(text), cast("PlanPart | None", answers.get("about")))
             return {"plan_acceptance": ADJUST, **named, "about": about, "comments": text}
-        accepted = decision == ACCEPTED or self._wishes.approve
+        accepted = decision == ACCEPTED or self._wishes.approves(generation)
         return {"plan_acceptance": ACCEPTED, **named} if accepted else None
 
     async def _ask(self, request: RequestRow, generation: Generation) -> Signal:
@@ -271,10 +292,16 @@ class GenerationEnd(RunStatus):
 
     @property
     def exit(self) -> Exit:
-        """The exit code: 4 if it waits, 1 if it failed."""
+        """The exit code: 4 if it waits, 1 if it failed or its packages have errors."""
         if self.row.status == "ended":
-            return Exit.DONE if self.row.outcome == "completed" else Exit.FAILED
+            is_done = self.row.outcome == "completed" and not self._has_errors
+            return Exit.DONE if is_done else Exit.FAILED
         return Exit.DONE if self.stopped else Exit.WAITING
+
+    @property
+    def _has_errors(self) -> bool:
+        """Whether the checks found errors, and the packages were not repaired and promoted."""
+        return not (cast("Generation", self.generation).is_promotable or self.promotion.changes)
 
     def show(self, streams: Streams) -> None:
         """Print the packages, and what to do next."""
@@ -290,6 +317,14 @@ class GenerationEnd(RunStatus):
             hint = f"see what happened: {self.inspect}"
             failure = Failure(Exit.FAILED, outcome_text(self.row), hint=(hint,), run=self.row.run)
             print_failure(failure, streams)
+        elif self._has_errors:
+            again = f"{_again(self.row, self.wishes, self.location)} --promote"
+            hint = (
+                f"repair the files in {self.staged}; {REPORT_FILE} lists what to do",
+                f"then: {again}",
+            )
+            message = "the package has findings and was not promoted"
+            print_failure(Failure(Exit.FAILED, message, hint=hint, run=self.row.run), streams)
         else:
             if not _is_wanted(cast("Generation", self.generation), self.wishes):
                 streams.note(clean(f"not promoted; its files are in {self.staged}"))
@@ -305,9 +340,11 @@ class GenerationEnd(RunStatus):
         continue_ = _again(self.row, self.wishes, self.location)
         commands: dict[str, str] = {}
         waits_for = ""
+        generation = cast("Generation", self.generation)
         if tool in APPROVALS:
             waits_for = "the approval of its plan"
             commands["show"] = f"weft plan show {run}{options}"
+            commands["edit"] = f"weft plan edit {run}{options}"
             commands["approve"] = f"weft plan approve {run}{output}{options}"
             commands["comment"] = f"weft plan comment {run} TEXT{output}{options}"
         elif tool == DOWNLOAD:
@@ -319,7 +356,12 @@ class GenerationEnd(RunStatus):
             commands["answers"] = f"{continue_} --answers FILE"
             commands["defaults"] = f"{continue_} --approve"
         commands["continue"] = continue_
-        rounds = cast("Generation", self.generation).rounds
+        if tool in (*APPROVALS, DOWNLOAD) and self.wishes.refuses(generation):
+            streams.problem("a skeleton is not approved by --approve:")
+            for reason in generation.skeleton:
+                streams.problem(clean(f"  {reason}"))
+            commands["as it is"] = f"{continue_} --approve --skeleton"
+        rounds = generation.rounds
         if rounds and rounds[-1].hash == self.wishes.commented:
             streams.problem(IGNORED)
         if self.stopped:
@@ -345,23 +387,52 @@ async def close_generation(session: Session, wishes: Wishes, *, stopped: bool) -
         staged = stage(generation.bundle, location.workspace, session.run)
     for line in report_lines(generation, made):
         session.streams.note(clean(line))
-    promotion = _promote(generation, end.row, wishes, location)
+    # In a thread: packages that were refused are checked again with simulated runs.
+    promotion = await asyncio.to_thread(_promote, generation, end.row, wishes, location, staged)
     return replace(end, generation=generation, made=made, staged=staged, promotion=promotion)
 
 
 def _promote(
-    generation: Generation, row: RunRow, wishes: Wishes, location: JournalLocation
+    generation: Generation,
+    row: RunRow,
+    wishes: Wishes,
+    location: JournalLocation,
+    staged: Path | None,
 ) -> Promotion:
     """Promote the packages if that was approved; raises if something is in the way."""
-    done = generation.bundle and row.outcome == "completed"
-    if not (done and _is_wanted(generation, wishes)):
+    if staged is None or row.outcome != "completed" or not _is_wanted(generation, wishes):
         return Promotion(())
+    bundle = staged_bundle(generation.bundle, staged)
+    if not generation.is_promotable:
+        _check_again(generation, bundle, row, staged, wishes)
     folder, update = output_folder(location, wishes.output), wishes.update or generation.plan_given
-    promotion = prepare(generation.bundle, folder, location.workspace, update=update)
+    promotion = prepare(bundle, folder, location.workspace, update=update)
     if not promotion.ok:
         raise _cannot_promote(promotion, row, wishes, location)
     promote(promotion)
     return promotion
+
+
+def _check_again(
+    generation: Generation, bundle: Mapping[str, Any], row: RunRow, staged: Path, wishes: Wishes
+) -> None:
+    """Check packages that were refused, as they are now; raises if there is anything left."""
+    errors, questions = check_staged(generation.rounds[-1].plan, bundle, staged)
+    open_ = {key: text for key, text in questions.items() if key not in wishes.answers}
+    if errors or open_:
+        hint = [f"repair the files in {staged}"]
+        if open_:
+            hint.append('or say why a difference is meant, in --answers FILE: KEY: "because ..."')
+        raise CommandFailed(
+            Failure(
+                Exit.FAILED,
+                "the packages still have findings; nothing was changed",
+                cause=tuple(f"{key}: {text}" for key, text in open_.items()),
+                hint=tuple(hint),
+                findings=errors,
+                run=row.run,
+            )
+        )
 
 
 def _is_wanted(generation: Generation, wishes: Wishes) -> bool:

@@ -1,6 +1,7 @@
 """The rules about the data of a plan: its variables, and what people see and fill in."""
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 from weft.check.rules.names import why_reserved
@@ -40,7 +41,9 @@ def variables_faults(
     at = "TechnicalBlueprint.global_context_variables"
     yield from at_most(at, len(variables), MOST_VARIABLES, "variables")
     yield from unique("variable", ((f"{at}[{n}].name", it.name) for n, it in enumerate(variables)))
-    known = [*KEYS, *(it.name for it in variables), *(it.name for it in start_fields(strategy))]
+    kept = (each.fields for each in variables if VARIABLE_KINDS.get(each.type) == "data_entity")
+    fields = [field.name for field in chain(*kept, start_fields(strategy))]
+    known = [*KEYS, *(each.name for each in variables), *fields]
     for place, variable in enumerate(variables):
         path = f"{at}[{place}]"
         reason = why_reserved(variable.name)
@@ -70,7 +73,7 @@ def _stored(path: str, variable: PlannedVariable, known: Sequence[str]) -> Itera
         "shared": DOCUMENTS,
         "collection": DOCUMENTS,
         "fields": (*DOCUMENTS, "external"),
-        "url": ("external",),
+        "url": ("external", "file"),
     }
     for name, having in kinds.items():
         if getattr(variable, name) and kind not in having:
@@ -134,6 +137,9 @@ def fields_faults(path: str, fields: Sequence[PlannedField]) -> Iterator[Fault]:
     yield from unique("field", ((f"{path}[{n}].name", it.name) for n, it in enumerate(fields)))
     for place, field in enumerate(fields):
         yield from snake(f"{path}[{place}].name", field.name)
+        if field.name == "context_variables":
+            message = "generated code has a parameter of this name"
+            yield Fault(f"{path}[{place}].name", message, "choose another name")
         names = references(field.value_type)
         if names:
             message = f"there is no model {join_names(sorted(names))}"

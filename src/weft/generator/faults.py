@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from keyword import iskeyword
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, cast
 
 from pydantic import ValidationError
 
 from weft.check.problems import find_problems
 from weft.diagrams.nodes import short_label
 from weft.findings import Path
+from weft.generator.code_check.python_code import invisible_sign
 from weft.generator.names import pascal_case, snake_case
 from weft.ids import AGENT_NAME, SNAKE_NAME
 from weft.spec.plan import (
@@ -54,15 +55,27 @@ class Fault:
 
 
 def read_part(key: PartKey, data: object) -> DesignOutput | tuple[Fault, ...]:
-    """Read what stands under the key of a reply; the faults, if it does not fit the model."""
+    """Read a part of a plan, as a model replied; return the faults if its form is wrong.
+
+    Keys that are null are as if left out: many models write those they do not need.
+    """
     model = _OUTPUTS[key]
     try:
-        return model.model_validate({key: data})
+        return model.model_validate({key: _without_nulls(data)})
     except ValidationError as error:
         return tuple(
-            Fault(path_text(it.path), it.message, "; ".join(it.hint))
-            for it in find_problems(error, model)
+            Fault(path_text(problem.path), problem.message, "; ".join(problem.hint))
+            for problem in find_problems(error, model)
         )
+
+
+def _without_nulls(data: object) -> object:
+    if isinstance(data, list):
+        return [_without_nulls(item) for item in cast("list[object]", data)]
+    if not isinstance(data, dict):
+        return data
+    fields = cast("dict[object, object]", data)
+    return {key: _without_nulls(value) for key, value in fields.items() if value is not None}
 
 
 def path_text(path: Path) -> str:
@@ -98,12 +111,16 @@ def _short(path: str, name: str) -> Iterator[Fault]:
 
 
 def text(path: str, value: str | None) -> Iterator[Fault]:
-    """Refuse a text that says nothing, or too much; None is no text at all."""
-    if value is not None and not value.strip():
+    """Refuse a text that is blank, too long or has invisible characters; None is no text."""
+    if value is None:
+        return
+    if not value.strip():
         yield Fault(path, "the text is blank", "say what is meant")
-    elif value is not None and len(value) > LONGEST_TEXT:
+    elif len(value) > LONGEST_TEXT:
         hint = f"use at most {LONGEST_TEXT}"
         yield Fault(path, f"the text has {len(value)} characters", hint)
+    elif fault := invisible_sign(value):
+        yield Fault(path, f"the text is refused: {fault}", "remove it")
 
 
 def unique(what: str, names: Iterable[tuple[str, str]]) -> Iterator[Fault]:

@@ -1,14 +1,13 @@
-"""The guarantee: what a generated package must stand before anybody is offered it.
+"""The checks of generated packages as a whole: reading, the checker, and simulated runs.
 
-Code that a model wrote is read and checked, never executed: simulated runs use the plain version
-of every file.
+Code that a model wrote is read and never executed: simulated runs use stand-ins for it.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final
 
 from weft.catalogue import CATALOGUE
@@ -20,131 +19,96 @@ from weft.packages.archive.staging import staged_folder
 from weft.packages.reader import Package, read_package
 from weft.packages.review import review
 from weft.packages.workspace import PACKAGES, PACKS
-from weft.spec.tools import UiTool, is_built_in, is_outside_package
+from weft.spec.tools import is_built_in, is_outside_package
+from weft.spec.workflow import WorkflowSpec
 from weft.wire.findings import finding_data
 
 REQUIREMENTS: Final = "requirements.txt"
 
-#: Who makes which file.
-_MAKERS: Final = {
-    "agents.json": "AgentsAgent",
-    "tools.json": "ToolsManagerAgent",
-    "context_variables.json": "ContextVariablesAgent",
-    "handoffs.json": "HandoffsAgent",
-    "structured_outputs.json": "StructuredOutputsAgent",
-    "orchestrator.json": "OrchestratorAgent",
-    "hooks.json": "HookAgent",
-    REQUIREMENTS: "AgentToolsFileGenerator",
-}
-
-#: The name a line of requirements begins with; comments and options have none.
+#: The name at the beginning of a line of requirements; comments and options have none.
 _DISTRIBUTION: Final = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 
 
 @dataclass(frozen=True, slots=True)
 class PackageVerdict:
-    """What became of one package: what was found, and what its simulated runs did."""
+    """The findings of one package, and its simulated runs."""
 
     name: str
     digest: str
     findings: tuple[Finding, ...]
     simulation: Simulation
-    #: The files of its UI tools, for whom another agent is responsible.
-    ui_files: frozenset[str] = frozenset()
 
     @property
     def ok(self) -> bool:
-        """Whether it may be offered."""
+        """Whether it has no errors."""
         return not any(map(is_error, self.findings))
 
     def in_words(self) -> str:
-        """Say in a line how it was checked and tried out."""
+        """Return in a line how it was checked and simulated."""
         errors = sum(map(is_error, self.findings))
         runs = self.simulation.runs
-        came = "every agent and every way visited"
+        result = "every agent and every way visited"
         if not self.simulation.ok:
-            came = "; ".join((*self.simulation.problems, *self.simulation.missed))
+            result = "; ".join((*self.simulation.problems, *self.simulation.missed))
         number = "1 simulated run" if len(runs) == 1 else f"{len(runs)} simulated runs"
         return (
             f"{self.name}: {errors} errors, {len(self.findings) - errors} warnings; "
-            f"{number} of {sum(it.turns for it in runs)} turns: {came}"
+            f"{number} of {sum(run.turns for run in runs)} turns: {result}"
         )
-
-    def maker_of(self, finding: Finding) -> str:
-        """Return the agent of the Generator that made the file a finding is about."""
-        file = finding.place.file.removeprefix(f"{self.name}/")
-        path = PurePosixPath(file)
-        if file in _MAKERS:
-            return _MAKERS[file]
-        if path.parts[0] == "hooks":
-            return "HookAgent"
-        if path.suffix == ".jsx" or file in self.ui_files:
-            return "UIFileGenerator"
-        return "AgentToolsFileGenerator" if path.parts[0] == "tools" else "OrchestratorAgent"
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether everything that was generated may be offered, and if not, who must do what anew."""
+    """The findings of everything that was generated."""
 
     packages: tuple[PackageVerdict, ...]
-    #: What is wrong between the packages, and with their pack.
+    #: The findings between the packages, and of their pack.
     together: tuple[Finding, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """Whether all of it may be offered."""
-        return all(it.ok for it in self.packages) and not any(map(is_error, self.together))
+        """Whether nothing has errors."""
+        return all(package.ok for package in self.packages) and not any(
+            map(is_error, self.together)
+        )
 
     @property
-    def responsible(self) -> dict[str, tuple[Finding, ...]]:
-        """The findings by the agent that made what they are about."""
-        found: dict[str, list[Finding]] = {}
-        for package in self.packages:
-            for finding in package.findings:
-                found.setdefault(package.maker_of(finding), []).append(finding)
-        for finding in self.together:
-            found.setdefault("OrchestratorAgent", []).append(finding)
-        return {agent: tuple(theirs) for agent, theirs in found.items()}
+    def errors(self) -> tuple[Finding, ...]:
+        """All errors."""
+        found = (finding for package in self.packages for finding in package.findings)
+        return tuple(filter(is_error, (*found, *self.together)))
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as it is kept in a journal."""
+        """Return it as it is stored in a journal."""
         return {
             "ok": self.ok,
             "packages": [
                 {
-                    "name": it.name,
-                    "digest": it.digest,
-                    "ok": it.ok,
-                    "findings": [
-                        {**finding_data(finding), "agent": it.maker_of(finding)}
-                        for finding in it.findings
-                    ],
-                    "simulation": it.simulation.as_json(),
+                    "name": package.name,
+                    "digest": package.digest,
+                    "ok": package.ok,
+                    "findings": [finding_data(finding) for finding in package.findings],
+                    "simulation": package.simulation.as_json(),
                 }
-                for it in self.packages
+                for package in self.packages
             ],
-            "together": [finding_data(it) for it in self.together],
+            "together": [finding_data(finding) for finding in self.together],
         }
 
 
 def verify(
-    files: Mapping[str, Mapping[str, str]],
-    plain_code: Mapping[str, Mapping[str, bytes]],
-    simulate: Simulate,
-    pack: str | None = None,
+    files: Mapping[str, Mapping[str, str]], simulate: Simulate, pack: str | None = None
 ) -> Verdict:
-    """Judge packages, by name with their files as they would be written, and the pack of them.
+    """Check packages, by name with their files as they would be written, and the pack of them.
 
-    Each must load, check without errors, and end in simulated runs that come to everything. These
-    use `plain_code`: the plain version of every code file, by package.
+    Each must load, have no errors, and end in simulated runs that reach everything.
     """
     written = {
         f"{PACKAGES}/{name}/{path}": text.encode()
         for name, texts in files.items()
         for path, text in texts.items()
     }
-    # Names that a model chose are not trusted: nothing is written outside of the folder.
+    # Names that a model chose are not trusted: nothing is written outside the folder.
     for path in written:
         if fault := name_error(path):
             raise UsageError(f"{path} is not the name of a file in a package: it {fault}")
@@ -152,61 +116,63 @@ def verify(
         written[f"{PACKS}/pack.json"] = pack.encode()
     with staged_folder(written, "workspace") as workspace:
         inside = workspace / PACKAGES
-        found = [_placed(it, workspace) for it in review(workspace).findings]
+        found = [_placed(finding, workspace) for finding in review(workspace).findings]
         packages = {name: read_package(inside / name) for name in files}
         verdicts = tuple(
-            _judged(package, found, files[name], plain_code.get(name, {}), simulate)
-            for name, package in packages.items()
+            _judged(package, found, files[name], simulate) for name, package in packages.items()
         )
-    told = {id(it) for verdict in verdicts for it in verdict.findings}
-    return Verdict(verdicts, tuple(it for it in found if id(it) not in told))
+    told = {id(finding) for verdict in verdicts for finding in verdict.findings}
+    return Verdict(verdicts, tuple(finding for finding in found if id(finding) not in told))
 
 
 def _placed(finding: Finding, workspace: Path) -> Finding:
-    """Name a file by its package, not by the folder where it stood for a moment."""
+    """Name a file by its package, not by the temporary folder."""
     file = finding.place.file.removeprefix(f"{workspace}/").removeprefix(f"{PACKAGES}/")
-    # What is required beside the packages may be where they are going to be; a start tells.
+    # A required workflow may exist in the workspace of the package; a start checks that.
     severity = "warning" if finding.code == "PACK001" else finding.severity
     return replace(finding, severity=severity, place=replace(finding.place, file=file))
 
 
 def _judged(
-    package: Package,
-    found: list[Finding],
-    files: Mapping[str, str],
-    plain_code: Mapping[str, bytes],
-    simulate: Simulate,
+    package: Package, found: list[Finding], files: Mapping[str, str], simulate: Simulate
 ) -> PackageVerdict:
     name = package.folder.name
-    said = [it for it in found if it.place.file.startswith(f"{name}/")]
-    said += _code_elsewhere(package)
-    said += _not_installed(name, files.get(REQUIREMENTS, ""))
+    told = [finding for finding in found if finding.place.file.startswith(f"{name}/")]
+    told += _code_elsewhere(package)
+    told += _not_installed(name, files.get(REQUIREMENTS, ""))
     simulation = Simulation()
-    if not any(map(is_error, said)):
-        simulation = simulate(package.spec, plain_code)
-        said += _of_simulation(name, simulation)
-    ui = (it.file for it in package.spec.tools if isinstance(it, UiTool))
-    return PackageVerdict(
-        name, package.digest, tuple(said), simulation, frozenset(f"tools/{it}" for it in ui)
-    )
+    if not any(map(is_error, told)):
+        simulation = simulate(package.spec, package.code)
+        told += _of_simulation(package, simulation)
+    return PackageVerdict(name, package.digest, tuple(told), simulation)
 
 
-def _of_simulation(name: str, simulation: Simulation) -> Iterator[Finding]:
-    """Yield what simulated runs did not do."""
+def _of_simulation(package: Package, simulation: Simulation) -> Iterator[Finding]:
+    """Yield what simulated runs did not reach."""
+    file = f"{package.folder.name}/handoffs.json"
     for problem in simulation.problems:
-        # What fails is called; what comes to no end is not handed off well.
-        file = "tools.json" if " failed" in problem or " linked" in problem else "handoffs.json"
-        yield _finding("GEN001", problem, f"{name}/{file}")
+        yield _finding("GEN001", problem, file)
+    spare = {f"no simulated run took {rule}" for rule in _fallbacks(package.spec)}
     for missed in simulation.missed:
-        finding = _finding("GEN002", missed, f"{name}/handoffs.json")
-        if simulation.limited and not simulation.problems:  # What was not tried may well work.
-            told = f"{missed}: {len(simulation.runs)} of them were not enough to try it"
-            finding = replace(finding, severity="warning", message=told)
+        finding = _finding("GEN002", missed, file)
+        if missed in spare:  # It applies when nothing was decided, and stand-ins always decide.
+            continue
+        if simulation.limited and not simulation.problems:  # More runs might reach it.
+            message = f"{missed}: {len(simulation.runs)} of them were not enough to try it"
+            finding = replace(finding, severity="warning", message=message)
         yield finding
 
 
+def _fallbacks(spec: WorkflowSpec) -> Iterator[str]:
+    """Yield the rules without a condition that stand behind others of the same agent."""
+    conditional = {rule.source_agent for rule in spec.handoffs if rule.condition}
+    for rule in spec.handoffs:
+        if rule.condition is None and rule.source_agent in conditional:
+            yield f"{rule.source_agent} -> {rule.target_agent}"
+
+
 def _code_elsewhere(package: Package) -> Iterator[Finding]:
-    """Yield the tools whose code would be imported although it is none of the package."""
+    """Yield the tools whose code would be imported from outside the package."""
     for tool in package.spec.tools:
         if is_outside_package(tool) and not is_built_in(tool):
             fact = f"the code of {tool.function} is {tool.file}, outside of the package"
@@ -214,7 +180,7 @@ def _code_elsewhere(package: Package) -> Iterator[Finding]:
 
 
 def _not_installed(name: str, requirements: str) -> Iterator[Finding]:
-    """Yield the libraries that a package needs and that are not there; none is imported."""
+    """Yield the libraries that a package needs and that are not installed; none is imported."""
     for number, line in enumerate(requirements.splitlines(), 1):
         named = _DISTRIBUTION.match(line)
         if named is None:

@@ -61,7 +61,7 @@ LONGEST_PURPOSE: Final = 140
 END: Final = "end"
 #: The fields of a start by the trigger they belong to.
 _START_FIELDS: Final[dict[str, tuple[Trigger, ...]]] = {
-    "fields": ("form_submit",),
+    "fields": ("form_submit", "webhook", "database_condition"),
     "cron": ("schedule",),
     "timezone": ("schedule",),
     "path": ("webhook",),
@@ -121,6 +121,7 @@ def agents_faults(
         *_indexes(strategy, modules),
         *_staff(strategy, modules),
         *unique("agent", ((f"{path}.agent_name", it.agent_name) for path, it in agents)),
+        *unique("UI tool", _asking(agents)),
         *(fault for path, agent in agents for fault in _agent(path, agent)),
         *_used(strategy, blueprint, agents),
         *_shown(strategy, blueprint.ui_components, modules),
@@ -178,9 +179,11 @@ def _strategy(strategy: WorkflowStrategy) -> Iterator[Fault]:
         for place, said in enumerate(getattr(strategy, name)):
             yield from text(f"{at}.{name}[{place}]", said)
     for place, scenario in enumerate(strategy.scenarios):
-        if not (scenario.says and scenario.expect):
-            message = "says and expect have an entry each"
+        if not (scenario.takes or scenario.says):
+            message = "it has neither says nor takes"
             yield Fault(f"{at}.scenarios[{place}]", message, "say what happens, and what follows")
+        for name in scenario.takes:
+            yield from _target(f"{at}.scenarios[{place}].takes", name, strategy)
 
 
 def _module(path: str, place: int, module: StrategyModule) -> Iterator[Fault]:
@@ -365,6 +368,14 @@ def _staff(strategy: WorkflowStrategy, modules: Sequence[ModuleAgents]) -> Itera
         if missing:
             message = f"{join_names(sorted(missing))} needed in {module.module_name}"
             yield Fault(path, message, "WorkflowStrategy names them in agents_needed: add them")
+
+
+def _asking(agents: Iterable[tuple[str, PlannedAgent]]) -> Iterator[tuple[str, str]]:
+    """Yield the tools that ask people: what is answered to one belongs to one agent."""
+    for path, agent in agents:
+        for place, tool in enumerate(agent.agent_tools):
+            if tool.interaction_mode != "none":
+                yield f"{path}.agent_tools[{place}].name", tool.name
 
 
 def _agent(path: str, agent: PlannedAgent) -> Iterator[Fault]:

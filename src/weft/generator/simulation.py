@@ -1,6 +1,6 @@
-"""Simulated runs of a workflow: what they did, and what none of them came to.
+"""Simulated runs of a workflow: what they did, and what none of them reached.
 
-`app` does them, since they need a host. Nothing leaves the machine, and nobody is asked.
+`app` performs them, since they need a host. Nothing leaves the machine, and no person is asked.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,36 +16,36 @@ class SimulatedRun:
     """One run with a model and with people that are made up."""
 
     seed: int
-    #: completed, failed, cancelled or max_turns; hung where it came to no end, or did not begin.
+    #: completed, failed, cancelled or max_turns; hung if it did not end or did not begin.
     outcome: str
     turns: int
-    #: Who had a turn, and which handoffs were taken, each once and in the order of the run.
+    #: The agents that had a turn and the handoffs that were taken, each once, in order.
     agents: tuple[str, ...] = ()
     handoffs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """All simulated runs of a workflow, and what the explorer knows that none of them came to."""
+    """All simulated runs of a workflow, and what the explorer knows that none of them reached."""
 
     runs: tuple[SimulatedRun, ...] = ()
     unvisited_agents: tuple[str, ...] = ()
-    #: Handoffs, as "A -> B when x", and groups that never came together.
+    #: Handoffs, as "A -> B when x", and groups that never ended.
     unvisited_rules: tuple[str, ...] = ()
-    #: Answers of people that decide something, as "approve: decision = yes".
+    #: Answers of people that decide the route, as "approve: decision = yes".
     ungiven_answers: tuple[str, ...] = ()
     #: Runs that failed, did not end within their turns or hung, with why.
     problems: tuple[str, ...] = ()
-    #: Whether more runs might have come to what is missing: there is a limit to their number.
+    #: Whether more runs might have reached what is missing: their number is limited.
     limited: bool = False
 
     @property
     def missed(self) -> tuple[str, ...]:
-        """Everything that can happen and did not, in words."""
+        """Everything that can happen and did not, as text."""
         return (
-            *(f"no simulated run came to {it}" for it in self.unvisited_agents),
-            *(f"no simulated run took {it}" for it in self.unvisited_rules),
-            *(f"in no simulated run a person answered {it}" for it in self.ungiven_answers),
+            *(f"no simulated run reached {agent}" for agent in self.unvisited_agents),
+            *(f"no simulated run took {rule}" for rule in self.unvisited_rules),
+            *(f"in no simulated run a person answered {answer}" for answer in self.ungiven_answers),
         )
 
     @property
@@ -54,9 +54,26 @@ class Simulation:
         return not (self.problems or self.missed)
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as it is kept in a journal."""
+        """Return it as it is stored in a journal."""
         return cast("dict[str, Json]", asdict(self))
 
 
-#: Does simulated runs of a workflow with code that may be executed.
+#: Simulates a workflow, given the code of its package, which is read and not executed.
 Simulate: TypeAlias = Callable[[WorkflowSpec, Mapping[str, bytes]], Simulation]
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioRun:
+    """One scenario of a plan, run with stand-ins, and what was otherwise than it says."""
+
+    name: str
+    differences: tuple[str, ...] = ()
+    #: The tools whose code decides whether it passes: it is run after the promotion.
+    rests_on: tuple[str, ...] = ()
+
+
+#: Runs the scenarios of a package, given its spec, its code and the texts of `tests`. The code is
+#: read and not executed.
+RunScenarios: TypeAlias = Callable[
+    [WorkflowSpec, Mapping[str, bytes], Mapping[str, str]], tuple[ScenarioRun, ...]
+]

@@ -1,19 +1,14 @@
-"""Cutting a plan: an action plan may be of several workflows, and each becomes a package."""
+"""Splits a plan: an action plan may be of several workflows, and each becomes a package."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from weft.generator.compile.texts import mentions
-from weft.generator.names import pascal_case, snake_case, unique
+from weft.generator.names import pascal_case, unique
+from weft.generator.rules import module_of, module_purpose
 from weft.generator.workflow_plan import PlannedModule, WorkflowPlan
-from weft.ids import BUILT_IN_VARIABLES, TERMINATE, USER
-from weft.spec.agents import REPLY_LIMITS
-from weft.spec.conditions import KEYWORDS
 from weft.spec.patterns import PATTERN_BY_ID
 from weft.spec.plan import (
     ActionPlan,
-    PlannedAgent,
-    PlannedComponent,
     PlannedVariable,
     PlannedWorkflow,
     StrategyModule,
@@ -21,9 +16,6 @@ from weft.spec.plan import (
 )
 from weft.spec.workflow import Journey, Pack, PackMember
 
-#: What no agent is called: the targets of handoffs that are no agents.
-_TARGETS: Final = frozenset({USER.capitalize(), TERMINATE.capitalize()})
-_RESERVED: Final = BUILT_IN_VARIABLES | KEYWORDS
 _DEFAULT_NAME: Final = "Workflow"
 
 
@@ -36,43 +28,39 @@ def workflow_plans(plan: ActionPlan) -> tuple[WorkflowPlan, ...]:
             update={"role": "primary", "description": plan.strategy.workflow_description}
         )
         return (_workflow(plan, first, plan.strategy.modules, {name: first}),)
-    packages = _packages(chosen)
-    plans: list[WorkflowPlan] = []
-    for planned in packages.values():
-        modules = [it for it in plan.strategy.modules if _is_of(it, planned.name, chosen)]
-        if modules:
-            plans.append(_workflow(plan, planned, modules, packages))
-    return tuple(plans)
-
-
-def pack_of(plan: ActionPlan) -> Pack | None:
-    """Return the pack of a plan of several workflows: who goes through them in which order."""
-    if not plan.selection.is_multi_workflow:
-        return None
-    plans = workflow_plans(plan)
-    # What is independent is begun whenever somebody wants it.
-    steps = tuple((it.name,) for it in plans if it.role != "independent")
-    return Pack(
-        pack_name=pascal_case(plan.selection.pack_name, "Pack"),
-        workflows=tuple(
-            PackMember(name=it.name, role=it.role, description=it.description) for it in plans
-        ),
-        journeys=(Journey(name="main", steps=steps),) if steps else (),
+    packages: dict[str, PlannedWorkflow] = {}
+    for planned in chosen:
+        packages[unique(pascal_case(planned.name, _DEFAULT_NAME), packages)] = planned
+    owned = {
+        planned.name: [
+            module
+            for module in plan.strategy.modules
+            if (module.workflow or chosen[0].name) == planned.name
+        ]
+        for planned in chosen
+    }
+    return tuple(
+        _workflow(plan, planned, owned[planned.name], packages)
+        for planned in packages.values()
+        if owned[planned.name]
     )
 
 
-def _packages(workflows: Sequence[PlannedWorkflow]) -> dict[str, PlannedWorkflow]:
-    named: dict[str, PlannedWorkflow] = {}
-    for it in workflows:
-        named[unique(pascal_case(it.name, _DEFAULT_NAME), named)] = it
-    return named
-
-
-def _is_of(module: StrategyModule, name: str, workflows: Sequence[PlannedWorkflow]) -> bool:
-    """Tell whether a module belongs to a workflow; one that names none is of the first."""
-    known = [it.name for it in workflows]
-    owner = module.workflow if module.workflow in known else known[0]
-    return owner == name
+def pack_of(plan: ActionPlan) -> Pack | None:
+    """Return the pack of a plan of several workflows, with the order in which they are run."""
+    if not plan.selection.is_multi_workflow:
+        return None
+    plans = workflow_plans(plan)
+    # An independent workflow can be started at any time.
+    steps = tuple((each.name,) for each in plans if each.role != "independent")
+    return Pack(
+        pack_name=pascal_case(plan.selection.pack_name, "Pack"),
+        workflows=tuple(
+            PackMember(name=each.name, role=each.role, description=each.description)
+            for each in plans
+        ),
+        journeys=(Journey(name="main", steps=steps),) if steps else (),
+    )
 
 
 def _workflow(
@@ -82,17 +70,36 @@ def _workflow(
     packages: Mapping[str, PlannedWorkflow],
 ) -> WorkflowPlan:
     made = tuple(_modules(plan, modules))
-    name = next(name for name, it in packages.items() if it is planned)
+    name = next(name for name, each in packages.items() if each is planned)
     return WorkflowPlan(
         name=name,
         role=planned.role,
         description=planned.description,
         pattern=PATTERN_BY_ID[planned.pattern_id],
-        strategy=plan.strategy.model_copy(update={"modules": tuple(modules)}),
-        blueprint=_blueprint(plan.blueprint, made, plan),
+        strategy=plan.strategy.model_copy(update=_own_rules(plan, modules, made)),
+        blueprint=_blueprint(plan, made),
         modules=made,
         requires=tuple(dict.fromkeys(_required(plan, name, planned, packages))),
     )
+
+
+def _own_rules(
+    plan: ActionPlan, modules: Sequence[StrategyModule], made: Sequence[PlannedModule]
+) -> dict[str, object]:
+    """Return what of a strategy concerns these modules: words watched for them, and scenarios."""
+    strategy = plan.strategy
+    agents = {agent.agent_name for module in made for agent in module.agents}
+    places = {name for module in made for name in (module.name, module.purpose)} | agents
+    is_first = modules[0].module_index == 0
+    return {
+        "modules": tuple(modules),
+        "watch": strategy.watch if strategy.watch and strategy.watch.to in places else None,
+        "scenarios": tuple(
+            scenario
+            for scenario in strategy.scenarios
+            if (places.issuperset(scenario.takes) if scenario.takes else is_first)
+        ),
+    }
 
 
 def _required(
@@ -101,113 +108,66 @@ def _required(
     planned: PlannedWorkflow,
     packages: Mapping[str, PlannedWorkflow],
 ) -> Iterator[str]:
-    """Yield what must have been completed before: for dependents, the primary workflow."""
+    """Yield the packages to complete before: for dependent ones, the primary workflow."""
     primary = [it for it, one in packages.items() if one.role == "primary" and it != name]
     yield from primary[:1] if planned.role == "dependent" else ()
-    for it in plan.blueprint.workflow_dependencies.required_workflows:
-        required = pascal_case(it, _DEFAULT_NAME)
-        if required != name:
-            yield required
+    for required in plan.blueprint.workflow_dependencies.required_workflows:
+        if pascal_case(required, _DEFAULT_NAME) != name:
+            yield pascal_case(required, _DEFAULT_NAME)
 
 
 def _modules(plan: ActionPlan, modules: Sequence[StrategyModule]) -> Iterator[PlannedModule]:
-    """Yield the modules in order, their agents under names that are theirs alone."""
-    staff = {it.module_index: it.agents for it in plan.modules}
-    taken: set[str] = set()
-    for module in sorted(modules, key=lambda it: it.module_index):
-        purpose = module.module_name.partition(": ")[2]
-        agents: list[PlannedAgent] = []
-        for agent in staff.get(module.module_index, ()) or _staffed(module, purpose):
-            name = unique(pascal_case(agent.agent_name, "Agent"), taken | _TARGETS)
-            taken.add(name)
-            agents.append(agent.model_copy(update={"agent_name": name}))
+    for module in sorted(modules, key=lambda each: each.module_index):
         yield PlannedModule(
             index=module.module_index,
             name=module.module_name,
-            purpose=purpose,
+            purpose=module_purpose(module),
             description=module.module_description,
             pattern=PATTERN_BY_ID[module.pattern_id],
-            agents=tuple(agents),
+            agents=module_of(plan.modules, module.module_index),
+            leads_to=module.leads_to,
         )
 
 
-def _staffed(module: StrategyModule, purpose: str) -> tuple[PlannedAgent, ...]:
-    """Return workers for a module that nobody has staffed."""
-    names = module.agents_needed or (f"{pascal_case(purpose, 'Module')}Agent",)
-    return tuple(
-        PlannedAgent(
-            agent_name=name,
-            agent_type="worker",
-            objective=module.module_description,
-            human_interaction="none",
-            max_consecutive_auto_reply=REPLY_LIMITS["none"],
-        )
-        for name in names
-    )
-
-
-def _blueprint(
-    blueprint: TechnicalBlueprint, modules: Sequence[PlannedModule], plan: ActionPlan
-) -> TechnicalBlueprint:
+def _blueprint(plan: ActionPlan, modules: Sequence[PlannedModule]) -> TechnicalBlueprint:
     """Return what the modules of one workflow use of what all share."""
-    return blueprint.model_copy(
+    own = _named(plan, modules)
+    every = {agent.agent_name for each in plan.modules for agent in each.agents}
+    others = every - {agent.agent_name for module in modules for agent in module.agents}
+    elsewhere = {
+        name
+        for each in plan.modules
+        for agent in each.agents
+        if agent.agent_name in others
+        for name in (*agent.reads, *agent.writes)
+    }
+    return plan.blueprint.model_copy(
         update={
-            "global_context_variables": tuple(_variables(blueprint, modules, plan)),
-            "ui_components": tuple(_components(blueprint, modules)),
+            "global_context_variables": tuple(
+                variable
+                for variable in plan.blueprint.global_context_variables
+                if (names := _names_of(variable)) & own or not names & elsewhere
+            ),
+            "ui_components": tuple(
+                component
+                for component in plan.blueprint.ui_components
+                if component.agent not in others
+            ),
         }
     )
 
 
-def _variables(
-    blueprint: TechnicalBlueprint, modules: Sequence[PlannedModule], plan: ActionPlan
-) -> Iterator[PlannedVariable]:
-    """Yield the variables that a workflow names, and those that no workflow names."""
-    own = _words_of(agent for module in modules for agent in module.agents)
-    every = _words_of(agent for module in plan.modules for agent in module.agents)
-    taken: set[str] = set()
-    for it in blueprint.global_context_variables:
-        hint = it.trigger_hint or ""
-        named = mentions(own, it.name) or any(mentions(hint, one) for one in _names(modules))
-        elsewhere = mentions(every, it.name) or any(
-            mentions(hint, agent.agent_name) for module in plan.modules for agent in module.agents
-        )
-        if named or not elsewhere:
-            name = unique(_variable_name(it.name), taken)
-            taken.add(name)
-            yield it.model_copy(update={"name": name})
+def _named(plan: ActionPlan, modules: Sequence[PlannedModule]) -> set[str]:
+    """Return the values that the agents of some modules name, with the keys of these."""
+    own = {
+        name
+        for module in modules
+        for agent in module.agents
+        for name in (*agent.reads, *agent.writes)
+    }
+    variables = plan.blueprint.global_context_variables
+    return own | {each.key for each in variables if each.key and _names_of(each) & own}
 
 
-def _variable_name(text: str) -> str:
-    name = snake_case(text, "value")
-    return f"{name}_value" if name.strip("_") in _RESERVED else name
-
-
-def _words_of(agents: Iterable[PlannedAgent]) -> str:
-    """Return all that is said about agents and their tools."""
-    return "\n".join(
-        text
-        for agent in agents
-        for text in (agent.objective, *(f"{it.name} {it.purpose}" for it in agent.agent_tools))
-    )
-
-
-def _names(modules: Sequence[PlannedModule]) -> Iterator[str]:
-    for module in modules:
-        for agent in module.agents:
-            yield agent.agent_name
-            yield from (it.name for it in agent.agent_tools)
-
-
-def _components(
-    blueprint: TechnicalBlueprint, modules: Sequence[PlannedModule]
-) -> Iterator[PlannedComponent]:
-    """Yield the components of the agents of these modules, under the names these have here."""
-    for it in blueprint.ui_components:
-        owner = pascal_case(it.agent, "Agent")
-        for module in modules:
-            for agent in module.agents:
-                if agent.agent_name == owner and any(
-                    snake_case(one.name, "tool") == snake_case(it.tool, "tool")
-                    for one in agent.agent_tools
-                ):
-                    yield it.model_copy(update={"agent": owner})
+def _names_of(variable: PlannedVariable) -> set[str]:
+    return {variable.name, *(field.name for field in variable.fields)}

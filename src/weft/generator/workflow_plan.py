@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from weft.spec.patterns import Pattern
-from weft.spec.plan import PlannedAgent, TechnicalBlueprint, WorkflowStrategy
+from weft.spec.plan import NextStep, PlannedAgent, TechnicalBlueprint, WorkflowStrategy
 from weft.spec.workflow import PackRole
 
 
@@ -17,6 +17,7 @@ class PlannedModule:
     description: str
     pattern: Pattern
     agents: tuple[PlannedAgent, ...]
+    leads_to: tuple[NextStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +39,8 @@ class WorkflowPlan:
     def agents(self) -> tuple[PlannedAgent, ...]:
         """All agents, in the order of the modules."""
         return tuple(agent for module in self.modules for agent in module.agents)
+
+    @property
+    def is_attended(self) -> bool:
+        """Whether messages of a user are ever waited for."""
+        return self.strategy.trigger == "chat" and self.strategy.human_in_loop

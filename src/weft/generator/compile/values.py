@@ -1,0 +1,145 @@
+"""Values: what a workflow knows, which record keeps it, and what needs a variable of its own."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from weft.generator.compile.wiring import Turn, Wiring, condition_names
+from weft.generator.data_rules import VARIABLE_KINDS, start_fields
+from weft.generator.workflow_plan import WorkflowPlan
+from weft.ids import BUILT_IN_VARIABLES
+from weft.spec.plan import PlannedField, PlannedVariable
+from weft.spec.templates import references
+from weft.spec.types import LiteralOf
+
+#: How the address of a service begins that is called: with a method that changes something.
+CALLS = ("POST ", "PUT ", "PATCH ", "DELETE ")
+
+
+@dataclass(frozen=True)
+class Values:
+    """The values of a workflow: in documents, or in variables of their own."""
+
+    workflow: WorkflowPlan
+    wiring: Wiring
+
+    @cached_property
+    def planned(self) -> dict[str, PlannedVariable]:
+        """The variables of the plan, by name."""
+        return {each.name: each for each in self.workflow.blueprint.global_context_variables}
+
+    def kind(self, name: str) -> str:
+        """Return the kind of a variable of the plan; "" for another value."""
+        planned = self.planned.get(name)
+        return VARIABLE_KINDS.get(planned.type, planned.type) if planned else ""
+
+    @cached_property
+    def kept_in(self) -> dict[str, str]:
+        """By the name of a field: the record that keeps it."""
+        return {
+            field.name: variable.name
+            for variable in self.planned.values()
+            if self.kind(variable.name) == "data_entity"
+            for field in variable.fields
+        }
+
+    @cached_property
+    def fields(self) -> dict[str, PlannedField]:
+        """All values that are set one by one: fields of records, answers, and of the start."""
+        planned = self.planned.values()
+        states = (
+            PlannedField(
+                name=each.name,
+                type=LiteralOf(each.outcomes) if each.outcomes else each.value_type,
+                description=each.purpose,
+            )
+            for each in planned
+            if self.kind(each.name) == "state"
+        )
+        records = (
+            field
+            for each in planned
+            if self.kind(each.name) == "data_entity"
+            for field in each.fields
+        )
+        asked = (field for each in self.workflow.blueprint.ui_components for field in each.fields)
+        found = (*start_fields(self.workflow.strategy), *records, *asked, *states)
+        return {field.name: field for field in found}
+
+    def of_reply(self, turn: Turn) -> list[PlannedField]:
+        """Return the values that the structured reply of an agent sets."""
+        shown = turn.component(turn.tool) if turn.decided_by else None
+        filled_in = {field.name for field in shown.fields} if shown else set[str]()
+        return [
+            self.fields[name]
+            for name in turn.agent.writes
+            if name in self.fields and name not in filled_in and name != turn.variable
+        ]
+
+    def is_structured(self, turn: Turn) -> bool:
+        """Return whether an agent replies with fields, which a tool gets."""
+        return bool(turn.outcomes or turn.decided_by or self.of_reply(turn) or self.calls(turn))
+
+    def calls(self, turn: Turn) -> list[str]:
+        """Return the services that are called when an agent has decided."""
+        return [name for name in turn.agent.writes if self.is_called(name)]
+
+    def is_called(self, name: str) -> bool:
+        """Return whether a variable is a service that is called, not read."""
+        planned = self.planned.get(name)
+        return planned is not None and (planned.url or "").startswith(CALLS)
+
+    def answer_fields(self, turn: Turn, tool: str) -> list[PlannedField]:
+        """Return what a person fills in, besides a decision."""
+        shown = turn.component(tool)
+        if shown and shown.fields:
+            return list(shown.fields)
+        is_question = not turn.decided_by or turn.decided_by.name != tool
+        return [PlannedField(name="answer", description="Your answer")] if is_question else []
+
+    @cached_property
+    def inserted(self) -> set[str]:
+        """The values that must be variables: conditions test them, or sources insert them."""
+        named = condition_names(self.wiring)
+        for planned in self.planned.values():
+            if planned.key:
+                named.add(planned.key)
+            if planned.type == "external":
+                named |= {each.name for each in references(planned.url or "")}
+            if self.is_called(planned.name):
+                named |= {field.name for field in planned.fields}
+        return named - BUILT_IN_VARIABLES
+
+    @cached_property
+    def own(self) -> list[str]:
+        """The values that have a variable of their own: a source needs one, or no record has it.
+
+        What is only answered, and read by no agent, is in the conversation.
+        """
+        brought = {field.name for field in start_fields(self.workflow.strategy)}
+        shown = {name for each in self.workflow.blueprint.ui_components for name in each.shows}
+        read = shown.union(*(agent.reads for agent in self.workflow.agents))
+        return [
+            name
+            for name in self.fields
+            if name in self.inserted
+            or name in brought
+            or (name not in self.kept_in and (name in self.written or name in read))
+        ]
+
+    @cached_property
+    def written(self) -> set[str]:
+        """The states of the plan that something sets."""
+        asked = {
+            field.name for each in self.workflow.blueprint.ui_components for field in each.fields
+        }
+        written = asked.union(*(agent.writes for agent in self.workflow.agents))
+        return {name for name in written if self.kind(name) == "state"}
+
+    @cached_property
+    def keys(self) -> dict[str, list[str]]:
+        """By value: the variables whose documents are found by it."""
+        found: dict[str, list[str]] = {}
+        for planned in self.planned.values():
+            if planned.key in self.fields:
+                found.setdefault(planned.key, []).append(planned.name)
+        return found
