@@ -1,7 +1,7 @@
 """Serve a workspace, start a run over HTTP, and print its events.
 
-`make run` calls it with the folder of the demo. In a terminal it then prints the address of the
-page, and serves until Ctrl-C; otherwise it stops the server and exits with 0.
+`make run` calls it with the folder of the demo. It then prints the address of the page; in a
+terminal it serves until Ctrl-C, otherwise it stops the server and exits with 0.
 """
 # ruff: noqa: INP001, S603, T201 - a program, not a package; it starts only Weft, and prints
 
@@ -67,7 +67,8 @@ def main() -> None:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # The server gets it, and drains.
             sys.exit(server.wait())
         serve = f"weft serve --workspace {quote(str(workspace))}"
-        print(f"\nThe server was stopped: there is no terminal. Serve the workspace: {serve}")
+        print(f"\npage   {ready['url']}")  # The token in the other address would be of no use.
+        print(f"There is no terminal, so the server stops now. Serve the workspace: {serve}")
 
 
 if __name__ == "__main__":

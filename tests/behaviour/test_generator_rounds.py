@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.generator_play import ANSWERS, BRIEF, ME, ROOT, generator
+from support.generator_play import ANSWERS, BRIEF, FORM, ME, generator
 from weft.engine.events import TurnStarted
 from weft.generator.designer import DesignerModel
 from weft.generator.form import form_plan, read_form
@@ -120,12 +120,9 @@ def test_the_plan_can_be_asked_about_in_the_name_of_the_action_plan():
     played(play, {"approve_at": "action_plan"})
 
 
-FORM = ROOT / "examples" / "forms" / "06-invoice-approval.yaml"
-
-
 def given() -> dict[str, Any]:
     """Return the initial values of a run that starts with the plan of a form."""
-    plan = form_plan(read_form(str(FORM), FORM.read_text(encoding="utf-8")))
+    plan = form_plan(read_form("form.yaml", FORM))
     return {"action_plan": plan.model_dump(mode="json", by_alias=True)}
 
 

@@ -115,7 +115,7 @@ SLOW = "import time\n\ntime.sleep(2)\n"
 
 @pytest.mark.parametrize("by", ["name", "digest"])
 def test_slow_import_of_a_package_blocks_no_other_run(tmp_path, by):
-    """Of a few attempts the best counts: a machine that is busy is late by itself."""
+    """Of a few attempts the best counts: a busy machine is late by itself. The import takes 2 s."""
     tool = make_desk(tmp_path) / "tools" / "desk.py"
     text = tool.read_text(encoding="utf-8")
 
@@ -136,11 +136,11 @@ def test_slow_import_of_a_package_blocks_no_other_run(tmp_path, by):
         best = 1.0
         for number in range(5):
             best = min(best, await began(number))
-            if best < 0.05:
+            if best < 0.2:
                 break
         return best
 
-    assert play(scenario) < 0.05
+    assert play(scenario) < 0.2
 
 
 EXPIRING = {

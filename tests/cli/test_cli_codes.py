@@ -1,5 +1,6 @@
 """The codes of the command line, `weft explain` and the page of all codes."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,10 @@ from weft.catalogue import CATALOGUE
 from weft.cli.codes import CODES, FAMILIES, findings_page
 from weft.cli.failure import Exit, code_of
 
-PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "findings.md"
+#: What the web page writes itself: a code as a text, or as the text of a field `code`.
+WRITTEN = re.compile(r"""["'`]([A-Z]{2,}\d{3})["'`]|\bcode: ["'`](\w+)["'`]""")
 
 
 def test_every_exit_code_that_fails_has_a_code():
@@ -22,6 +26,22 @@ def test_every_code_belongs_to_its_family_and_stands_once():
     assert all(code.removeprefix(family).isdigit() for family, code in listed)
     assert len(listed) == len(CODES)
     assert set(CATALOGUE) < set(CODES)
+
+
+def test_every_code_that_the_web_page_writes_is_known():
+    sources = [
+        path
+        for path in (ROOT / "web/src").rglob("*.ts*")
+        if ".test." not in path.name and path.parent.name != "protocol"
+    ]
+    assert len(sources) > 100
+    written = {
+        found.group(1) or found.group(2)
+        for path in sources
+        for found in WRITTEN.finditer(path.read_text())
+    }
+    assert written - set(CODES) == set()
+    assert WRITTEN.search('  code: "OFFLINE",')
 
 
 def test_explain_a_code(weft):

@@ -1,6 +1,7 @@
 """Nothing declared may be inert: every field is proven by a named test or waits for a topic."""
 
 import ast
+import json
 import re
 import tomllib
 from functools import cache
@@ -137,10 +138,20 @@ def corpus_cases(file):
     return {case.partition("\n")[0].strip("'"): f"{base}\n{case}" for case in cases}
 
 
+@cache
+def browser_tests(file):
+    """Return the source of every browser test of a file, by name."""
+    text = (ROOT / file).read_text()
+    _, *tests = re.split(r"^test\(", text, flags=re.MULTILINE)
+    return {json.JSONDecoder().raw_decode(test)[0]: test for test in tests}
+
+
 def source_of(test):
     file, _, name = test.partition("::")
     if file.endswith(".yaml"):
         return corpus_cases(file).get(name, "")
+    if file.endswith(".mjs"):
+        return browser_tests(file).get(name, "")
     source = functions_of(file).get(name, "") if name.startswith("test_") else ""
     cases = (ROOT / file).parent / "cases" / f"{Path(file).stem}.yaml"
     if "CASES[" in source and cases.is_file():
@@ -180,6 +191,12 @@ def test_every_topic_is_waited_for():
     assert set(TOPICS) == {said.removeprefix("deferred: ") for said in LISTED.values()} & set(
         TOPICS
     )
+
+
+def test_a_browser_test_is_found_by_its_name():
+    file = "web/tests/browser/run.test.mjs"
+    assert "panel=graph" in source_of(f"{file}::the graph follows the cursor")
+    assert not source_of(f"{file}::the graph follows")
 
 
 def test_every_helper_is_needed():

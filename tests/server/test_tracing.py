@@ -1,6 +1,7 @@
 """Spans of runs arrive at a collector, whichever processes have worked on a run."""
 
 import asyncio
+import json
 import logging
 import os
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from support.desk_play import make_desk
 from support.otlp_receiver import collecting
+from support.retrieval_play import by_keywords
 from support.server_play import serving
 from weft.app.hosts import open_host
 from weft.engine.events import ToolRequest
@@ -105,6 +107,95 @@ def test_a_run_of_the_server_is_a_trace_and_the_same_spans_can_be_read_there(des
     assert chat.attributes["gen_ai.conversation.id"] == run
     assert "gen_ai.usage.input_tokens" in chat.attributes
     assert "canary" not in repr(spans)
+
+
+#: A flow whose one step is shown a value of a database and passages of a collection.
+GUIDE = {
+    "orchestrator": {"workflow_name": "Guide"},
+    "agents": {
+        "agents": [
+            {"agent_name": "Writer", "prompt_sections": [{"id": "role", "content": "You write."}]}
+        ]
+    },
+    "context_variables": {
+        "context_variables": {
+            "definitions": {
+                "topic": {"type": "str", "source": {"type": "derived", "default": "flowers"}},
+                "text": {"type": "str", "source": {"type": "derived", "default": ""}},
+                "hours": {
+                    "type": "str",
+                    "source": {
+                        "type": "database",
+                        "collection": "Shops",
+                        "query_template": {"shop": "one"},
+                        "field": "hours",
+                        "refresh_strategy": "on_demand",
+                    },
+                },
+            },
+            "agents": {"Writer": {"variables": ["hours"]}},
+        }
+    },
+    "flow": {
+        "steps": [
+            {
+                "kind": "step",
+                "name": "write",
+                "work": {
+                    "kind": "agent",
+                    "agent": "Writer",
+                    "prompt": "Write about {topic}.",
+                    "output": "text",
+                },
+                "context": {
+                    "sources": [
+                        {"kind": "variable", "name": "hours"},
+                        {"kind": "retrieval", "collection": "Insects", "query_path": "topic"},
+                    ]
+                },
+            }
+        ]
+    },
+}
+
+
+def make_guide(workspace):
+    """Write the package, and the passages that it searches."""
+    folder = workspace / "workflows" / "Guide"
+    folder.mkdir(parents=True)
+    for name, content in GUIDE.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+
+    async def add():
+        async with by_keywords(workspace) as collections:
+            texts = {"bees": "canary: bees dance to flowers.", "ants": "Ants follow a trail."}
+            await collections.add_texts("Insects", texts, app="local")
+
+    asyncio.run(add())
+
+
+def test_reads_of_providers_and_collections_are_spans_below_the_turn(tmp_path, collector):
+    make_guide(tmp_path)
+    with serving(tmp_path, given(collector, WEFT_EMBEDDINGS="none")) as server:
+        dev = server.key("dev", "developer")
+        server.send("PUT", "/api/documents/Shops/1", {"shop": "one", "hours": "canary-9"}, key=dev)
+        run = server.post("/api/runs", {"workflow": "Guide"}, key=dev, status=201)["run"]
+        assert server.settled(run, dev)["outcome"] == "completed"
+        spans = collector.until(has_ended)
+        read = server.get(f"/api/runs/{run}/spans", key=dev)
+    root = expect_one_tree(spans, run)
+    (turn,) = [span for span in spans if span.name == "invoke_agent Writer"]
+    assert turn.parent == root.id
+    below = {span.name: span for span in spans if span.parent == turn.id}
+    assert set(below) == {"provide_context hours", "retrieval Insects", "chat sample"}
+    provider, retrieval = below["provide_context hours"], below["retrieval Insects"]
+    assert provider.attributes["gen_ai.operation.name"] == "provide_context"
+    assert provider.attributes["weft.provider.name"] == "hours"
+    assert retrieval.attributes["gen_ai.operation.name"] == "retrieval"
+    assert retrieval.attributes["gen_ai.data_source.id"] == "Insects"
+    assert retrieval.attributes["weft.items"] == 1
+    assert "canary" not in repr(spans)
+    assert {span["id"] for span in read["spans"]} == {span.id for span in spans}
 
 
 def replies():

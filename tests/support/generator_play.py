@@ -34,6 +34,25 @@ ROOT = Path(__file__).parents[2]
 BRIEFS = ROOT / "examples" / "briefs"
 BRIEF = (BRIEFS / "02-invoice-approval.txt").read_text(encoding="utf-8")
 
+#: A form with two agents, a person and a record.
+FORM = """\
+workflow: ClaimsDesk
+description: Takes claims, checks them, and lets a manager approve the payment.
+record: Claims
+never: Never promise a payment.
+steps:
+  - {name: Clerk, by: agent, task: Ask what was damaged and what it cost., asks_back: true,
+     writes: [damage, cost], outcomes: {complete: Assessor, more: user}}
+  - {name: Assessor, by: agent, task: Say whether the claim is plausible., reads: [damage, cost],
+     outcomes: {plausible: Manager, doubtful: Clerk}}
+  - {name: Manager, by: person, who: role:manager, shows: [damage, cost],
+     tell: The manager has decided., outcomes: {approved: end, rejected: end}}
+scenarios:
+  - says: [My window is broken., It cost 200 euros.]
+    takes: {Assessor: plausible, Manager: approved}
+    expect: [{requests: {ask_manager: role:manager}}]
+"""
+
 #: What people answer in the interview.
 ANSWERS = {"specialists": "Clerk, Assessor", "approver": "role:manager", "started_by": "chat"}
 

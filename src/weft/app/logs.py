@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, TextIO, TypeAlias, get_args
+from typing import Any, Final, Literal, TextIO, TypeAlias, cast, get_args
 
 from weft.errors import UsageError
 from weft.runtime.runs.run_tasks import CURRENT
@@ -63,14 +63,15 @@ class JsonLog(logging.Handler):
             "time": at.replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": self._masked(record.getMessage()),
+            "message": self._masked(_message(record)),
         }
         current = CURRENT.get()
         if current is not None:
             data |= {"app": current.app, "run": current.run}
             data |= {"seq": current.seq} if current.seq else {}
         data |= {"request": REQUEST.get()} if REQUEST.get() else {}
-        data |= getattr(record, "fields", {})
+        fields: object = getattr(record, "fields", None)
+        data |= cast("dict[str, Any]", fields) if isinstance(fields, dict) else {}
         if record.exc_info and record.exc_info[1] is not None:
             data["error"] = self._masked("".join(traceback.format_exception(record.exc_info[1])))
         return data
@@ -79,6 +80,14 @@ class JsonLog(logging.Handler):
         for secret in self._secrets:
             text = text.replace(secret, MASK)
         return _PASSWORD.sub(r"\1@", text)
+
+
+def _message(record: logging.LogRecord) -> str:
+    """Return the message; if its arguments do not match, both as they are: no caller may fail."""
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError, KeyError):
+        return f"{record.msg} {record.args}"
 
 
 @contextmanager

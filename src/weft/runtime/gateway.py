@@ -1,6 +1,7 @@
 """The gateway: starts runs, delivers signals, and reads runs. It performs no effects."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from weft.engine.events import Event, RequestAnswered, RequestExpired, RequestOpened
 from weft.engine.reduce import fold
@@ -168,13 +169,11 @@ class Gateway(RunReader):
         """
         require_scope(scope)
         known = self._worker.in_memory((scope.app, run))
-        try:
+        with suppress(RunOwned):  # Another process has taken it in the meantime.
             active = await self._load_for(run, signal, scope, known)
             if active is not None:
                 await self._deliver_here(active, signal, scope, known=known is not None)
                 return
-        except RunOwned:  # Another process has taken it in the meantime.
-            pass
         await self._deliver_by_mail(run, signal, scope)
 
     async def fork(
@@ -276,7 +275,7 @@ class Gateway(RunReader):
                     if not is_own or not isinstance(signal, Answer):
                         return False
                     form = (await self.workflow(run, scope=operator)).forms.get(tool)
-                    return data.value == (form.concealed(signal.value) if form else signal.value)
+                    return data.value == (form.mask_secrets(signal.value) if form else signal.value)
                 case _:
                     pass
         return False
@@ -400,20 +399,21 @@ class Gateway(RunReader):
     async def _deliver_by_mail(self, run: str, signal: Signal, scope: Scope) -> None:
         """Send a signal as mail, after checking what the rows of the run show."""
         row = await self._row_for(run, signal, scope)
+        try:
+            await self._send_signal(row, signal, scope)
+        except UsageError:
+            # Also if the same message was accepted between the check and the mail.
+            if not isinstance(signal, UserMessage) or not await self._was_sent(row, signal):
+                raise
+
+    async def _send_signal(self, row: RunRow, signal: Signal, scope: Scope) -> None:
         workflow = await self._workflows.of_digest(row.app, row.digest)
         state = await self._shown_state(row)
         require_addressee(state, signal, scope)
-        try:
-            new, _ = interpret(signal, workflow, state, scope)
-        except UsageError:
-            if isinstance(signal, UserMessage) and await self._was_sent(row, signal):
-                return
-            raise
-        id_, request = self._clock.new_id(), ""
-        if isinstance(new.data, RequestAnswered | RequestExpired):
-            request = new.data.id
-        if isinstance(new.data, RequestAnswered):
-            id_ = new.data.message_id or id_
+        new, _ = interpret(signal, workflow, state, scope)
+        request = new.data.id if isinstance(new.data, RequestAnswered | RequestExpired) else ""
+        named = new.data.message_id if isinstance(new.data, RequestAnswered) else ""
+        id_ = named or self._clock.new_id()
         if isinstance(signal, Answer):
             if self._vault.is_local and _has_secrets(workflow, state, signal):
                 raise UsageError(
@@ -421,9 +421,9 @@ class Gateway(RunReader):
                     hint="set WEFT_VAULT_KEY in all processes, or answer it where the run works",
                 )
             await self._put_secrets(workflow, state, signal)
-        await self._put(Mail(row.app, run, id_, new.actor, new.data, request=request))
+        await self._put(Mail(row.app, row.run, id_, new.actor, new.data, request=request))
         if self._works:  # Its owner may have released it just now.
-            self._worker.look_at((row.app, run))
+            self._worker.look_at((row.app, row.run))
 
     async def _shown_state(self, row: RunRow) -> State:
         """Return the state that the rows of a run show: its status and its open requests."""

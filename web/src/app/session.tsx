@@ -4,6 +4,7 @@ import type { FormEvent, ReactNode } from "react";
 
 import { Button, Field, Problem } from "../parts";
 import type { MeAnswer } from "../protocol/api";
+import { claimTab, dropQueues } from "../run/queue";
 import { ApiProblem, del, get, post } from "../transport/http";
 import { Mark } from "./Mark";
 import styles from "./session.module.css";
@@ -29,6 +30,7 @@ export function useLogOut(): () => Promise<void> {
   return async () => {
     await del("/api/session");
     queries.clear();
+    dropQueues();
     location.assign("/");
   };
 }
@@ -65,7 +67,10 @@ async function readMe(): Promise<MeAnswer> {
     // An old token does not matter to a browser that has a session.
     await post("/api/session", { token }).catch(ignoreRefusal);
   }
-  return get<MeAnswer>("/api/me");
+  const me = await get<MeAnswer>("/api/me");
+  // Nothing of another user may stay in the page, and none of their messages may be sent.
+  if (claimTab(`${me.app}/${me.user}`)) location.reload();
+  return me;
 }
 
 function ignoreRefusal(error: unknown): void {

@@ -41,7 +41,7 @@ export function Problem({ error, onRetry, actions }: ProblemProps) {
   return (
     <div role="alert" className={styles.problem}>
       <p className={styles.what}>
-        <strong>{sentence(message)}</strong> {problem && <code>{problem.code}</code>}
+        <strong>{sentence(message)}</strong> {problem?.code && <code>{problem.code}</code>}
       </p>
       {problem?.cause_.map((line) => <p key={line}>{sentence(line)}</p>)}
       {problem?.hint.map((line) => (
@@ -81,7 +81,8 @@ export function Bones({ lines = 4 }: { lines?: number }) {
 function details(error: unknown, message: string): string {
   if (!(error instanceof ApiProblem)) return message;
   const findings = error.findings.map((finding) => `${finding.code} ${finding.message}`);
-  return [`${error.code}: ${message}`, ...error.cause_, ...error.hint, ...findings].join("\n");
+  const what = error.code ? `${error.code}: ${message}` : message;
+  return [what, ...error.cause_, ...error.hint, ...findings].join("\n");
 }
 
 function sentence(text: string): string {

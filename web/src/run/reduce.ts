@@ -12,7 +12,21 @@ import type {
   Usage,
   WireEvent,
 } from "../protocol/frames";
-import { Log, type Stamped } from "./log";
+import { Log } from "./log";
+import {
+  agentOf,
+  agentOfTurn,
+  beginSpan,
+  dropDrafts,
+  dropProgress,
+  endSpan,
+  entry,
+  openCalls,
+  put,
+  say,
+  trouble,
+  type Next,
+} from "./next";
 import {
   dropValues,
   joinValues,
@@ -26,17 +40,12 @@ import {
   NOTHING_SPENT,
   type AgentItem,
   type CallResult,
-  type ChatItem,
   type Closed,
   type EventOf,
   type Phase,
   type RunView,
-  type Span,
   type Turn,
 } from "./view";
-
-/** The view that is being made; nobody reads it yet. */
-type Next = { -readonly [K in keyof RunView]: RunView[K] };
 
 /** Return the view after an event; the same one if it has come before. */
 export function reduceRun(view: RunView, event: WireEvent): RunView {
@@ -459,79 +468,4 @@ function isWorking(next: Next, turn: number): boolean {
     return [...calls].some((call) => !asking.some((request) => request.call === call));
   }
   return turn !== 0 && !done.has(turn) && !asking.some((request) => request.kind === "ui");
-}
-
-// -- helpers
-
-function entry(event: WireEvent): { seq: number; ts: number; turn: number } {
-  return { seq: event.seq, ts: event.ts, turn: event.turn };
-}
-
-function say(next: Next, item: ChatItem): void {
-  next.items = next.items.added(item);
-}
-
-function trouble(
-  next: Next,
-  event: WireEvent,
-  agent: string,
-  what: "reply" | "model",
-  error: string,
-  attempts = 1,
-): void {
-  say(next, { ...entry(event), kind: "trouble", agent, what, error, reason: null, attempts });
-}
-
-/** The agent of a turn, or who acts: in a flow, "agent:NAME/STEP"; end users may not see the turn. */
-function agentOf(next: Next, event: WireEvent): string {
-  return agentOfTurn(next, event.turn) || event.actor.replace(/^agent:/, "");
-}
-
-function agentOfTurn(next: Next, turn: number): string {
-  return next.turnOf.get(turn)?.agent ?? "";
-}
-
-function openCalls(next: Next, turn: number): Set<string> {
-  const calls = next.tail.active.get(turn) ?? new Set<string>();
-  next.tail.active.set(turn, calls);
-  return calls;
-}
-
-function beginSpan(
-  next: Next,
-  event: WireEvent,
-  id: string,
-  kind: Span["kind"],
-  name: string,
-  agent: string,
-  ms = 0,
-): void {
-  next.spans = next.spans.added({ ...entry(event), id, kind, name, agent, start: event.ts - ms });
-}
-
-function endSpan(
-  next: Next,
-  id: string,
-  event: Stamped & { ts: number },
-  error: string | null,
-  name = "",
-): void {
-  if (!next.spanEnds.has(id)) put(next.spanEnds, id, { seq: event.seq, ts: event.ts, error, name });
-}
-
-function dropDrafts(next: Next, isOver: (draft: { call: number; turn: number }) => boolean): void {
-  const kept = [...next.drafts].filter(([, draft]) => !isOver(draft));
-  if (kept.length !== next.drafts.size) next.drafts = new Map(kept);
-}
-
-function dropProgress(next: Next, call: number): void {
-  if (!next.progress.has(call)) return;
-  const progress = new Map(next.progress);
-  progress.delete(call);
-  next.progress = progress;
-}
-
-/** Add to a map that readers of older views share: what they do not know yet, they do not ask. */
-function put<K, V>(map: ReadonlyMap<K, V>, key: K, value: V): void {
-  (map as Map<K, V>).set(key, value);
 }

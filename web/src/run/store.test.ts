@@ -2,6 +2,7 @@ import { act, createElement } from "react";
 import { createRoot } from "react-dom/client";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
+import { claimTab } from "./queue";
 import { eventsAt, itemsAt } from "./select";
 import { RunStore, useRun } from "./store";
 
@@ -71,6 +72,7 @@ beforeEach(() => {
   fetched.mockReset();
   fetched.mockImplementation(() => Promise.reject(new TypeError("no network")));
   FakeSocket.all = [];
+  sessionStorage.clear();
   store = new RunStore("r");
 });
 
@@ -260,6 +262,52 @@ test("a refused message can be sent again or dropped", async () => {
   expect(texts()).toEqual([]);
 });
 
+test("queued messages are there again after a reload of the tab, with their ids", async () => {
+  follow();
+  fetched.mockImplementation(() => json({ ...PROBLEM, code: "HTTP409" }, 409));
+  store.say("refused");
+  await frame();
+  fetched.mockImplementation(() => Promise.reject(new TypeError("no network")));
+  store.say("kept");
+  await frame();
+  const before = store.state.queued;
+  store.close();
+  store = new RunStore("r");
+  expect(new RunStore("another").state.queued).toEqual([]);
+  expect(store.state.queued).toEqual(before);
+  expect(store.state.queued).toMatchObject([{ problem: { status: 409, code: "HTTP409" } }, { problem: null }]);
+  fetched.mockClear();
+  fetched.mockImplementation(() => json({ ok: true }));
+  follow();
+  last().receive(CAUGHT_UP);
+  await frame();
+  const keys = fetched.mock.calls.map(([, { headers }]) => (headers as Record<string, string>)["Idempotency-Key"]);
+  expect(keys).toEqual([before[1]!.id]);
+  await vi.advanceTimersByTimeAsync(1_100);
+  store.dropMessage(before[0]!.id);
+  expect(new RunStore("r").state.queued).toEqual([]);
+});
+
+test("a tab that another user signs in to forgets the messages of the first", () => {
+  expect(claimTab("local/ada")).toBe(false);
+  store.say("of Ada");
+  expect(claimTab("local/ada")).toBe(false);
+  expect(new RunStore("r").state.queued).toHaveLength(1);
+  expect(claimTab("local/ben")).toBe(true);
+  expect(new RunStore("r").state.queued).toEqual([]);
+});
+
+test("without storage messages are queued in memory", async () => {
+  vi.stubGlobal("sessionStorage", {
+    getItem: () => { throw new DOMException("no", "SecurityError"); },
+    setItem: () => { throw new DOMException("no", "QuotaExceededError"); },
+  });
+  store = new RunStore("r");
+  store.say("one");
+  await frame();
+  expect(texts()).toEqual(["one"]);
+});
+
 test("a command that the server refuses throws its problem", async () => {
   fetched.mockImplementation(() => json({ ...PROBLEM, code: "HTTP409" }, 409));
   await expect(store.answer("q 1", { yes: true })).rejects.toMatchObject({ code: "HTTP409" });
@@ -268,7 +316,7 @@ test("a command that the server refuses throws its problem", async () => {
   expect(await store.fork({ at: 5, edits: { limit: 3 } })).toBe("other");
   expect(fetched.mock.calls[1]![1].body).toBe('{"at":5,"edits":{"limit":3}}');
   fetched.mockImplementation(() => Promise.reject(new TypeError("no network")));
-  await expect(store.stop("now")).rejects.toMatchObject({ code: "OFFLINE" });
+  await expect(store.stop("now")).rejects.toMatchObject({ status: 0, code: "" });
 });
 
 test("components share a store, which is closed behind the last of them", async () => {

@@ -6,6 +6,7 @@ import type { Frame, WireEvent } from "../protocol/frames";
 import { type ApiProblem, del, get, pathOf, post } from "../transport/http";
 import { followRun } from "../transport/socket";
 import { reduceDelta } from "./drafts";
+import { keepQueue, readQueue, type QueuedMessage } from "./queue";
 import { reduceAll, reduceRun } from "./reduce";
 import { statusAt } from "./select";
 import type { RunView } from "./view";
@@ -18,14 +19,6 @@ export type Connection =
   | { state: "waiting"; retryAt: number }
   /** The server refuses; nothing is tried again. */
   | { state: "refused"; problem: ApiProblem };
-
-/** A message that the server has not confirmed yet. */
-export interface QueuedMessage {
-  id: string;
-  text: string;
-  /** The server refused it; it can be sent again or dropped. */
-  problem: ApiProblem | null;
-}
 
 /** What the screen shows of a run: one value for each change, for `useSyncExternalStore`. */
 export interface RunState {
@@ -75,7 +68,8 @@ export class RunStore {
   constructor(run: string) {
     this.run = run;
     this.state = {
-      view: emptyView(run), connection: { state: "connecting" }, isCaughtUp: false, queued: [],
+      view: emptyView(run), connection: { state: "connecting" }, isCaughtUp: false,
+      queued: readQueue(run),
     };
     this.#next = this.state;
   }
@@ -181,6 +175,7 @@ export class RunStore {
   }
 
   #setQueue(queued: readonly QueuedMessage[]): void {
+    keepQueue(this.run, queued);
     this.#change({ queued });
   }
 

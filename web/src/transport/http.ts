@@ -1,6 +1,6 @@
 import type { FindingAnswer, ProblemAnswer } from "../protocol/api";
 
-/** A failure as the server describes it; code OFFLINE and status 0 if it could not be reached. */
+/** A failure as the server describes it; status 0 and no code if it could not be reached. */
 export class ApiProblem extends Error {
   readonly status: number;
   readonly code: string;
@@ -23,7 +23,6 @@ export class ApiProblem extends Error {
 
 export function offline(): ApiProblem {
   return new ApiProblem(0, {
-    code: "OFFLINE",
     message: "the server cannot be reached",
     hint: ["check that it runs, and the connection to it"],
   });

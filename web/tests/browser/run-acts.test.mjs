@@ -1,9 +1,12 @@
 // What people do in a run: write, answer, stop, retry and fork, also while the server is away.
 
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 
-import { startWorld } from "./harness.mjs";
+import { findAxeViolations, ROOT, startWorld } from "./harness.mjs";
 
 const OFFLINE = /ERR_CONNECTION_(REFUSED|RESET)|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE_CHUNKED_ENCODING|WebSocket connection/;
 const ASKS = {
@@ -13,9 +16,60 @@ const DECISION = JSON.stringify({
   domain: "finance", urgency: "normal", summary: "Both charges.", agent_message: "Thank you.",
 });
 
+/** Deletes a run from a journal, as somebody does who cleans up or puts an older copy back. */
+const DELETE = `
+import sqlite3, sys
+
+with sqlite3.connect(sys.argv[1]) as journal:
+    for (table,) in journal.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+        if "run" in [column[1] for column in journal.execute(f"PRAGMA table_info({table})")]:
+            journal.execute(f"DELETE FROM {table} WHERE run = ?", (sys.argv[2],))
+`;
+
+/** The workflow of the documentation whose component is in docs/tools.md. */
+const CONFIRM = `
+from weft import use_ui_tool
+
+
+async def confirm(question: str) -> object:
+    """Ask."""
+    return await use_ui_tool("confirm", {"question": question})
+`;
+const DESK = {
+  "orchestrator.json": JSON.stringify({ workflow_name: "Desk", initial_agent: "Clerk" }),
+  "agents.json": JSON.stringify({
+    agents: [
+      {
+        agent_name: "Clerk",
+        human_interaction: "context",
+        prompt_sections: [{ id: "role", content: "You answer customers." }],
+      },
+    ],
+  }),
+  "handoffs.json": JSON.stringify({ handoff_rules: [{ source_agent: "Clerk", target_agent: "user" }] }),
+  "tools.json": JSON.stringify({
+    tools: [
+      {
+        tool_type: "UI_Tool",
+        agent: "Clerk",
+        file: "desk.py",
+        function: "confirm",
+        description: "Asks.",
+        ui: { component: "Confirm", mode: "inline" },
+        response_schema: { type: "object", properties: { choice: { type: "string" } }, required: ["choice"] },
+      },
+    ],
+  }),
+  "tools/desk.py": CONFIRM,
+  "tools/Confirm.jsx": /```jsx\n([^]*?)```/.exec(readFileSync(join(ROOT, "docs/tools.md"), "utf8"))[1],
+};
+
 let world;
 const pages = [];
-before(async () => { world = await startWorld({ model: "scripted" }); });
+before(async () => {
+  const files = Object.entries(DESK).map(([name, content]) => [`workflows/Desk/${name}`, content]);
+  world = await startWorld({ model: "scripted", files: Object.fromEntries(files) });
+});
 after(() => world.close());
 // Each page that follows a run over a stream takes one of the few connections of the browser.
 afterEach(() => Promise.all(pages.splice(0).map((page) => page.close())));
@@ -83,6 +137,125 @@ test("after the server was killed, a turn goes on, and a message written meanwhi
   }
 });
 
+test("an open question survives a reload and a killed server, and is answered once", async () => {
+  const drawn = {};
+  for (const way of ["component", "form"]) {
+    const run = await start({ workflow: "CustomerSupportRouter", message: `Charged: ${way}` }, ASKS);
+    const page = await world.open("/", { expects: [OFFLINE] });
+    pages.push(page);
+    if (way === "form") {
+      await page.route("**/components/*", (route) =>
+        route.fulfill({ json: { name: "ClarificationRequest", source: null } }));
+    }
+    await page.goto(`/runs/${run}`);
+    const card = page.getByRole("article", { name: "Which one?" });
+    const box = way === "form" ? card.getByLabel("Your answer") : card.frameLocator("iframe").getByRole("textbox");
+    const [opened] = (await world.get(`/api/runs/${run}`)).requests;
+    drawn[way] = { run, page, card, box, opened };
+    await box.waitFor();
+    await page.reload();
+    await box.waitFor();
+  }
+
+  await world.stopServer("SIGKILL");
+  for (const { page, box } of Object.values(drawn)) {
+    await page.getByText("offline, showing up to event").waitFor();
+    await box.waitFor();
+  }
+  await world.startServer();
+
+  for (const [way, { run, page, card, box, opened }] of Object.entries(drawn)) {
+    await page.bringToFront();
+    await page.getByText("live", { exact: true }).waitFor();
+    await page.reload();
+    await box.fill(`Both of them, ${way}`);
+    world.model.say(DECISION, "Which day was it?");
+    const inside = way === "form" ? card : card.frameLocator("iframe");
+    await inside.getByRole("button", { name: "Send", exact: true }).click();
+    await card.getByText("answered by me").waitFor();
+    await page.getByRole("log").getByText("Which day was it?").waitFor();
+    const events = (await world.get(`/api/runs/${run}/events?limit=500`)).items;
+    const found = (kind) => events.filter((event) => event.kind === kind && event.data.id === opened.id);
+    assert.equal(found("RequestOpened").length, 1, way);
+    assert.equal(found("RequestAnswered").length, 1, way);
+    assert.match(JSON.stringify(found("RequestAnswered")[0].data.value), new RegExp(`Both of them, ${way}`));
+    await assert.rejects(world.post(`/api/runs/${run}/answers/${opened.id}`, { value: {} }), /409/, way);
+  }
+});
+
+test("a message that was not sent survives a reload, and is sent once", async () => {
+  const run = await greet();
+  const page = await open(run, "", [/ERR_FAILED/]);
+  const keys = [];
+  page.on("request", (request) => {
+    if (request.url().endsWith("/messages")) keys.push(request.headers()["idempotency-key"]);
+  });
+  await page.route("**/messages", (route) => route.abort());
+  await page.getByRole("textbox", { name: "Your message" }).fill("Do not lose me");
+  await page.keyboard.press("Enter");
+  await page.getByText("not sent yet").waitFor();
+  await page.unroute("**/messages");
+  await page.route("**/messages", (route) => route.abort(), { times: 1 });
+  await page.reload();
+  const log = page.getByRole("log");
+  await log.getByText("Do not lose me").waitFor();
+  world.model.say("I have it.");
+  await log.getByText("I have it.").waitFor();
+  assert.equal(new Set(keys).size, 1);
+  assert.equal(await log.getByText("Do not lose me").count(), 1);
+  assert.equal((await kindsOf(run)).filter((kind) => kind === "RequestAnswered").length, 2);
+  await page.reload();
+  await log.getByText("I have it.").waitFor();
+  assert.equal(await page.getByText("not sent yet").count(), 0);
+});
+
+test("a run that was deleted while it is open says so, and starts again with the same inputs", async () => {
+  const run = await greet();
+  const page = await open(run, "", [/404/]);
+  await page.getByText("live", { exact: true }).waitFor();
+  await world.stopServer();
+  const journal = join(world.workspace, ".weft/journal.db");
+  const done = spawnSync(join(ROOT, ".venv/bin/python"), ["-c", DELETE, journal, run], { encoding: "utf8" });
+  assert.equal(done.status, 0, done.stderr);
+  await world.startServer();
+  const banner = page.getByRole("alert");
+  await banner.getByText("This run is no longer on the server").waitFor();
+  await banner.getByText("HTTP404").waitFor();
+  await page.getByRole("log").getByText("Welcome!").waitFor();
+  assert.equal(await page.getByRole("textbox", { name: "Your message" }).count(), 0);
+  for (const name of ["Fork", "Stop"]) {
+    assert.equal(await page.getByRole("button", { name, exact: true }).count(), 0, name);
+  }
+  assert.deepEqual(await findAxeViolations(page), []);
+  world.model.say("Welcome again!");
+  await banner.getByRole("button", { name: "New run with the same start" }).click();
+  await page.getByRole("log").getByText("Welcome again!").waitFor();
+  await page.getByRole("log").getByText("Hello", { exact: true }).waitFor();
+  assert.notEqual(new URL(page.url()).pathname, `/runs/${run}`);
+});
+
+test("a page whose session has ended says so, and goes on after signing in", async () => {
+  const key = await world.keyOf("leaver");
+  world.model.say("Welcome!");
+  const { run } = await world.post("/api/runs", { workflow: "HelloWorld", message: "Hello", force: true }, key);
+  await world.settled(run);
+  const page = await world.open(`/runs/${run}`, { user: "leaver", expects: [OFFLINE, /401/] });
+  pages.push(page);
+  await page.getByText("live", { exact: true }).waitFor();
+  await world.stopServer();
+  await page.getByText("offline, showing up to event").waitFor();
+  await page.context().clearCookies();
+  await world.startServer();
+  const banner = page.getByRole("alert");
+  await banner.getByText("You are not signed in any more").waitFor();
+  await banner.getByRole("button", { name: "Sign in again" }).click();
+  await page.getByLabel("API key").fill(key);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("live", { exact: true }).waitFor();
+  assert.equal(new URL(page.url()).pathname, `/runs/${run}`);
+  await page.getByRole("log").getByText("Welcome!").waitFor();
+});
+
 test("of two tabs with one question, one answers; the other one shows that answer", async () => {
   const run = await start({ workflow: "CustomerSupportRouter", message: "Charged" }, ASKS);
   const tabs = [await open(run, "", [/409/]), await open(run, "", [/409/])];
@@ -128,6 +301,26 @@ test("a component that breaks is replaced by the form, which answers", async () 
   await page.getByText("answered by me").waitFor();
   await page.getByRole("article", { name: "Which one?" }).getByText("Both of them").waitFor();
   await page.getByRole("log").getByText("Which day was it?").waitFor();
+});
+
+test("the component of the documentation asks, and its answer is that of the tool", async () => {
+  const asks = { calls: [{ tool: "confirm", arguments: { question: "Refund 20 euros?" } }] };
+  const run = await start({ workflow: "Desk", message: "Charged" }, asks);
+  const page = await open(run);
+  const frame = page.getByRole("article", { name: "Refund 20 euros?" }).frameLocator("iframe");
+  await frame.getByRole("heading", { name: "Refund 20 euros?" }).waitFor();
+  await frame.getByLabel("Your choice").fill("accept");
+  world.model.say("It is on its way.");
+  await frame.getByRole("button", { name: "Confirm" }).click();
+  await page.getByRole("log").getByText("It is on its way.").waitFor();
+  const events = (await world.get(`/api/runs/${run}/events?limit=500`)).items;
+  assert.deepEqual(events.find(({ kind }) => kind === "ToolReturned").data.value, { choice: "accept" });
+  // A cancelled question has no answer: the tool fails.
+  world.model.say(asks, "As you like.");
+  await page.getByRole("textbox", { name: "Your message" }).fill("Again");
+  await page.keyboard.press("Enter");
+  await frame.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("log").getByText("As you like.").waitFor();
 });
 
 test("a fork repeats a turn with another value, and its parent stays as it is", async () => {

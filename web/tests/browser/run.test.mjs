@@ -1,6 +1,7 @@
 // The run workspace: a conversation, a flow and a board, opened and looked into.
 
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { after, before, test } from "node:test";
 
 import { startWorld } from "./harness.mjs";
@@ -8,6 +9,23 @@ import { startWorld } from "./harness.mjs";
 const DECISION = {
   domain: "finance", urgency: "normal", summary: "Charged twice for Premium.",
   agent_message: "Our payment team takes this on.",
+};
+/** No agent but the first may see it: the provider of the editor drops the field. */
+const CONTACT = "canary-contact";
+/** A workflow whose agent gets no more than 20 tokens of the conversation. */
+const SHORT = {
+  "orchestrator.json": { workflow_name: "Short", initial_agent: "Clerk" },
+  "agents.json": {
+    agents: [
+      {
+        agent_name: "Clerk",
+        human_interaction: "context",
+        prompt_sections: [{ id: "role", content: "You answer customers." }],
+        context: [{ kind: "history", max_tokens: 20 }],
+      },
+    ],
+  },
+  "handoffs.json": { handoff_rules: [{ source_agent: "Clerk", target_agent: "user" }] },
 };
 const STORY = { headline: "Rain over the harbour", text: "It rained all night." };
 
@@ -17,7 +35,8 @@ let flow;
 let board;
 
 before(async () => {
-  world = await startWorld({ model: "scripted" });
+  const files = Object.entries(SHORT).map(([name, part]) => [`workflows/Short/${name}`, JSON.stringify(part)]);
+  world = await startWorld({ model: "scripted", files: Object.fromEntries(files) });
   world.model.say(
     { calls: [{ tool: "look_up_customer" }] },
     JSON.stringify(DECISION),
@@ -30,10 +49,11 @@ before(async () => {
     return JSON.stringify(name === "Edition" ? { ...STORY, note: "Checked." } : STORY);
   };
   flow = await run({ workflow: "OrderProcessing", values: { card: "declined" } });
-  const lead = { headline: "Rain", source: "radio", contact: "Ada", urgency: 3 };
+  const lead = { headline: "Rain", source: "radio", contact: CONTACT, urgency: 3 };
   const published = await world.post("/api/boards/NewsDesk/artifacts", { type: "Lead", payload: lead });
   board = { run: published.run };
   while ((await events(board.run)).filter(({ kind }) => kind === "TurnEnded").length < 3);
+  board.events = await events(board.run);
 });
 after(() => world.close());
 
@@ -121,6 +141,48 @@ test("the prompt that is shown is the one that was sent", async () => {
     assert.ok(system.includes(text), text);
   }
   assert.ok((await pieces.count()) >= 4);
+  const answer = await world.get(`/api/runs/${conversation.run}/prompts/${last.turn}`);
+  const shown = answer.prompts.find(({ seq }) => seq === last.seq).messages;
+  const texts = (messages) => messages.map(({ role, content }) => [role, content ?? null]);
+  assert.deepEqual(texts(shown), texts(world.model.requests[2].messages));
+});
+
+test("what a limit of tokens left out of a prompt is named, and the hash is that of what was sent", async () => {
+  world.model.say("It is too high.", "I am.");
+  const { run: short } = await run({ workflow: "Short", message: `The invoice of March: ${"too high, ".repeat(9)}` });
+  await world.post(`/api/runs/${short}/messages`, { text: "Are you there?" });
+  while ((await events(short)).filter(({ kind }) => kind === "TurnEnded").length < 2);
+  const page = await open({ run: short }, "?panel=context&show=prompt");
+  await page.getByRole("heading", { name: "Left out 1" }).waitFor();
+  await page.getByText(/everything before event \d+: over the budget of 20 tokens/).waitFor();
+  await page.getByText("same as shown").waitFor();
+  const sent = world.model.requests.at(-1).messages;
+  assert.doesNotMatch(JSON.stringify(sent), /invoice/);
+  assert.doesNotMatch(await page.getByRole("tabpanel").innerText(), /invoice/);
+  // The hash is over the messages, the tools (there are none) and the form of the reply (none).
+  const hash = createHash("sha256").update(`${JSON.stringify(sent)}[[],null]`).digest("hex");
+  await page.locator(`[title="${hash}"]`).waitFor();
+});
+
+test("what a provider removed from a prompt is marked, and is in no answer about it", async () => {
+  const editor = board.events.findLast(({ kind }) => kind === "ContextAssembled");
+  assert.equal(editor.data.agent, "editor");
+  const bodies = [];
+  const page = await open(board);
+  page.on("response", (response) => {
+    if (response.url().includes("/prompts/")) bodies.push(response.text());
+  });
+  await page.goto(`/runs/${board.run}?panel=context&show=prompt&at=${editor.seq}`);
+  const piece = page.getByRole("tabpanel").locator("details", { hasText: /^board/ });
+  await piece.getByText("2 removed or replaced").waitFor();
+  if ((await piece.getAttribute("open")) === null) await piece.locator("summary").click();
+  await piece.getByText("▇ contact: removed or replaced before it was sent").waitFor();
+  assert.doesNotMatch(await page.getByRole("tabpanel").innerText(), new RegExp(CONTACT));
+  const [body, ...more] = await Promise.all(bodies);
+  assert.match(body, /Rain over the harbour/);
+  assert.doesNotMatch([body, ...more].join("\n"), new RegExp(CONTACT));
+  const request = world.model.requests.find((each) => JSON.stringify(each).includes("You are the editor"));
+  assert.doesNotMatch(JSON.stringify(request), new RegExp(CONTACT));
 });
 
 test("a prompt is compared with the one before of the same agent", async () => {
@@ -178,6 +240,17 @@ test("keys step, play, and open panes", async () => {
   await page.getByText(`You are looking at event`).waitFor();
   await page.getByRole("button", { name: "Play" }).waitFor();
   await box.waitFor();
+});
+
+test("brackets open the run before and after this one, with the same pane", async () => {
+  const page = await open(flow, "?panel=timeline");
+  await page.getByRole("heading", { name: "OrderProcessing", level: 1 }).waitFor();
+  await page.keyboard.press("[");
+  await page.getByRole("heading", { name: "CustomerSupportRouter", level: 1 }).waitFor();
+  await page.waitForURL(`**/runs/${conversation.run}?panel=timeline`);
+  await page.keyboard.press("]");
+  await page.waitForURL(`**/runs/${flow.run}?panel=timeline`);
+  await page.getByRole("heading", { name: "OrderProcessing", level: 1 }).waitFor();
 });
 
 test("a flow shows its steps, what failed, and what was undone", async () => {

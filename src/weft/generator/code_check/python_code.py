@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from weft.check.code.functions import called_name
+from weft.check.code.functions import CONTEXT_NAMES, called_name, is_context_type
 from weft.generator.code_check.allowed import (
     ATTRIBUTES,
     BUILTINS,
@@ -134,6 +134,8 @@ class _Reading:
         for node in self._nodes:
             yield from _forbidden(node)
             match node:
+                case ast.arguments():
+                    yield from self._arguments(node)
                 case ast.Import() | ast.ImportFrom():
                     yield from self._imports(node)
                 case ast.Name(id=name) if name in self._modules:
@@ -165,6 +167,15 @@ class _Reading:
                 yield f'{name} must ask with use_ui_tool("{name}", ...), and nothing else'
             elif name not in self._declared.asking and not tools <= self._declared.asking:
                 yield f"{name} asks with UI tools that are not declared in this file"
+
+    def _arguments(self, arguments: ast.arguments) -> Iterator[str]:
+        """Yield the ways in which a function would get the context under another name."""
+        if arguments.vararg or arguments.kwarg:
+            yield "it has *args or **kwargs: name the parameters"
+        for node in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            is_context = node.annotation is not None and is_context_type(node.annotation)
+            if node.arg in CONTEXT_NAMES - {_CONTEXT} or (is_context and node.arg != _CONTEXT):
+                yield f"the parameter {node.arg[:40]} must be named {_CONTEXT}"
 
     def _meanings(self) -> Iterator[str]:
         """Yield unknown names, and names that are defined anew."""

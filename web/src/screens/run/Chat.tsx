@@ -3,8 +3,9 @@ import type { Range } from "@tanstack/react-virtual";
 import { useLayoutEffect, useMemo, useRef, useState } from "react";
 
 import { agentColor, Empty } from "../../parts";
+import type { QueuedMessage } from "../../run/queue";
 import { activeAt, openAt, statusAt, threadOf, turnAt } from "../../run/select";
-import type { QueuedMessage, RunState } from "../../run/store";
+import type { RunState } from "../../run/store";
 import type { ChatItem, Draft, RunView, Turn } from "../../run/view";
 import { ChatRow } from "./ChatRow";
 import styles from "./Chat.module.css";

@@ -1,18 +1,16 @@
-import { ArrowUp, Clock3, GitFork, History, Plus } from "lucide-react";
+import { ArrowUp, Clock3, GitFork, History } from "lucide-react";
 import { useState } from "react";
 import type { FormEvent, KeyboardEvent } from "react";
 
 import { useMe } from "../../app/session";
-import { go } from "../../app/url";
 import { Button, Problem } from "../../parts";
-import type { StartedAnswer } from "../../protocol/api";
 import { isAddressed } from "../../requests/RequestCard";
-import { activeAt, headAt, lastOf, openAt, statusAt } from "../../run/select";
+import { activeAt, headAt, openAt, statusAt } from "../../run/select";
 import type { RunState, RunStore } from "../../run/store";
 import type { Request, RunView } from "../../run/view";
-import { pathOf, post } from "../../transport/http";
 import styles from "./Composer.module.css";
 import type { Cursor } from "./cursor";
+import { useRestart } from "./restart";
 
 interface ComposerProps {
   state: RunState;
@@ -47,6 +45,8 @@ export function Composer({ state, store, cursor, onFork }: ComposerProps) {
     );
   }
   if (statusAt(view, seq).status === "ended") return <Ended view={view} />;
+  // The banner above says why, and what can be done.
+  if (state.connection.state === "refused") return null;
   const isQueueing = state.connection.state !== "live";
   return <Write view={view} store={store} isQueueing={isQueueing} text={text} setText={setText} />;
 }
@@ -125,48 +125,14 @@ function placeholderOf(view: RunView, chat: Request | undefined, isMine: boolean
 }
 
 function Ended({ view }: { view: RunView }) {
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
-  const start = startOf(view);
-
-  async function startAgain() {
-    setBusy(true);
-    try {
-      const { run } = await post<StartedAnswer>("/api/runs", { ...start, force: true });
-      go(`/runs${pathOf(run)}`);
-    } catch (problem) {
-      setError(problem);
-      setBusy(false);
-    }
-  }
-
+  const { error, button } = useRestart(view);
   return (
     <div className={styles.composer}>
       {error !== null && <Problem error={error} />}
       <div className={styles.bar}>
         <p>This run has ended.</p>
-        {start && (
-          <Button icon={<Plus />} busy={busy} onClick={() => void startAgain()}>
-            New run with the same start
-          </Button>
-        )}
+        {button}
       </div>
     </div>
   );
-}
-
-/** What started the run; null for what begins otherwise, as runs of boards do. */
-function startOf(view: RunView): Record<string, unknown> | null {
-  const begun = lastOf(view, "RunStarted", view.seq)?.data;
-  if (!begun || begun.correlation || begun.collects || begun.schedule) return null;
-  const given = begun.given ?? [];
-  const values = Object.fromEntries(given.map((name) => [name, begun.values?.[name]]));
-  const said = view.items.until(view.seq).find((item) => item.kind === "user");
-  return {
-    workflow: begun.workflow,
-    message: begun.with_message === false ? null : (said?.text ?? null),
-    input: begun.input ?? null,
-    ...(given.length > 0 && !begun.input && { values }),
-    ...(begun.model && { model: begun.model }),
-  };
 }

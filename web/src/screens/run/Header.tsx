@@ -35,7 +35,8 @@ export function Header({ state, store, cursor, onFork, onDetails }: HeaderProps)
   const head = headAt(view, seq);
   const status = statusAt(view, seq);
   const present = statusAt(view, view.seq);
-  const canStop = present.status === "working" || present.status === "waiting";
+  const isRefused = state.connection.state === "refused";
+  const canStop = !isRefused && (present.status === "working" || present.status === "waiting");
   const canSave = can(me, "developer") && present.status !== "working";
 
   function perform(act: () => Promise<unknown>) {
@@ -80,7 +81,7 @@ export function Header({ state, store, cursor, onFork, onDetails }: HeaderProps)
               Fork
             </Button>
           )}
-          {present.outcome === "failed" && (
+          {present.outcome === "failed" && !isRefused && (
             <Button icon={<RotateCcw />} onClick={() => perform(retry)}>
               Retry
             </Button>

@@ -124,7 +124,7 @@ function Pieces({ of: prompt }: { of: PromptAnswer }) {
               <span>
                 <b>{kind}</b>
                 <small>
-                  {[origin, role !== "system" && role, redacted.length > 0 && `${redacted.length} removed`]
+                  {[origin, role !== "system" && role, redacted.length > 0 && `${redacted.length} removed or replaced`]
                     .filter(Boolean)
                     .join(", ")}
                 </small>
@@ -138,7 +138,7 @@ function Pieces({ of: prompt }: { of: PromptAnswer }) {
               <pre>{text}</pre>
               {redacted.map((each, place) => (
                 <p key={place} className={styles.quiet}>
-                  ▇ {valueText(each)}: removed before it was sent
+                  ▇ {valueText(each)}: removed or replaced before it was sent
                 </p>
               ))}
             </div>
@@ -159,11 +159,17 @@ function LeftOut({ entries }: { entries: readonly Record<string, unknown>[] }) {
       {entries.map(({ kind, origin, reason, ...what }, index) => (
         <p key={index} className={styles.line}>
           <b>{valueText(kind)}</b>
-          {[origin, ...Object.values(what)].flat().map(valueText).join(", ")}: {valueText(reason)}
+          {[origin, ...Object.entries(what).flatMap(partOf)].map(valueText).join(", ")}: {valueText(reason)}
         </p>
       ))}
     </section>
   );
+}
+
+/** What an entry of the manifest names: keys of variables, a count, or a place in the conversation. */
+function partOf([name, value]: [string, unknown]): unknown {
+  if (name === "before") return `everything before event ${String(value)}`;
+  return name === "count" ? `${String(value)} more` : value;
 }
 
 /** What is different from another prompt, piece by piece. */

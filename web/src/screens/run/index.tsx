@@ -3,8 +3,8 @@ import { lazy, Suspense, useEffect, useState } from "react";
 
 import { useKeys } from "../../app/keys";
 import { can, useMe } from "../../app/session";
-import { go, Link, setQuery, useRoute } from "../../app/url";
-import { Bones, Problem, Splitter } from "../../parts";
+import { go, setQuery, useRoute } from "../../app/url";
+import { Bones, Splitter } from "../../parts";
 import type { PackageAnswer } from "../../protocol/api";
 import { headAt } from "../../run/select";
 import { useRun } from "../../run/store";
@@ -16,6 +16,8 @@ import { useCursor, usePlayer } from "./cursor";
 import { Dock, useTabs } from "./Dock";
 import { Header } from "./Header";
 import styles from "./index.module.css";
+import { useNeighbours } from "./neighbours";
+import { Refused } from "./Refused";
 import { Strip } from "./Strip";
 
 const ForkDialog = lazy(() => import("./ForkDialog"));
@@ -43,8 +45,10 @@ export default function RunScreen() {
   const tabs = useTabs(pane, { isDeveloper, seesAll });
   const asked = query.get("panel");
   const tab = tabs.find(({ value }) => value === asked) ?? tabs[0];
-  const fork = isDeveloper ? () => setForkAt(cursor.seq) : undefined;
+  const isRefused = connection.state === "refused";
+  const fork = isDeveloper && !isRefused ? () => setForkAt(cursor.seq) : undefined;
 
+  const goTo = useNeighbours(run);
   useTitle(headAt(view, view.seq)?.workflow);
   useKeys({
     ...(seesAll && {
@@ -53,6 +57,8 @@ export default function RunScreen() {
       " ": ["Play the run, or pause", player.toggle],
     }),
     ...(fork && { f: ["Fork from here", fork] }),
+    "[": ["Run before this one", () => goTo(-1)],
+    "]": ["Run after this one", () => goTo(1)],
     ...Object.fromEntries(
       tabs.map(({ key, name, value }) => [key, [`Show ${name}`, () => showPanel(value)] as const]),
     ),
@@ -65,7 +71,7 @@ export default function RunScreen() {
   if (connection.state === "refused" && view.seq === 0) {
     return (
       <div className={styles.alone}>
-        <Problem error={connection.problem} actions={<Link to="/runs">Show all runs</Link>} />
+        <Refused view={view} problem={connection.problem} />
       </div>
     );
   }
@@ -86,6 +92,7 @@ export default function RunScreen() {
         onFork={fork}
         onDetails={isPhone && tab ? () => showPanel(tab.value) : undefined}
       />
+      {connection.state === "refused" && <Refused view={view} problem={connection.problem} />}
       {isPhone || !dock ? (
         conversation
       ) : (
