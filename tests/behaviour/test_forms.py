@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - forms have one line for each step
 """Forms become packages without findings, and what a form says happens in a run."""
 
 import asyncio

@@ -11,6 +11,7 @@ from support.generator_play import Generation, always, generate, only, sound, tw
 from weft.engine.events.codec import encode
 from weft.errors import ModelError
 from weft.generator.assisted import LONGEST_REPLY
+from weft.generator.reading import listed_values
 from weft.generator.steps import DESIGNERS, MAKERS, REPAIRER, STEPS
 from weft.ports.model import ModelRequest
 from weft.testing.models import FunctionModel, Line, call
@@ -356,6 +357,78 @@ def test_a_repair_replaces_whole_parts(tmp_path):
     sound(made, tmp_path)
     assert made.state.variables["repair_round"] == 1
     assert made.replies(REPAIRER)
+
+
+def component(body: str) -> dict[str, str]:
+    """Return the file of the component that the plan names."""
+    text = f"""import {{ Button, Card }} from "@kit/ui";
+
+export default function ApprovalForm({{ payload, onResponse, onCancel }}) {{
+  return (
+    <Card title="Approve?">
+      {body}
+      <Button type="button" onClick={{() => onResponse({{ decision: "approved" }})}}>Yes</Button>
+    </Card>
+  );
+}}
+"""
+    return {"filename": "tools/ApprovalForm.jsx", "content": text}
+
+
+@pytest.mark.parametrize("repaired", [True, False])
+def test_a_component_that_is_left_out_gets_a_second_try(repaired, tmp_path):
+    def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
+        if request.agent == "UIFileGenerator":
+            files.extend(plain["tools"])
+            return {"tools": [*files, component('<p style={{ color: "red" }}>Read it.</p>')]}
+        if request.agent == REPAIRER:
+            shown.extend(listed_values(request)["package_findings"]["left_out"])
+            body = "<p>Read it.</p>" if repaired else "<p style={{}}>Read it.</p>"
+            return {
+                "parts": {"UIFileGenerator": {"tools": [*files, component(body)]}},
+                "answers": {},
+            }
+        return None
+
+    files: list[dict[str, Any]] = []
+    shown: list[str] = []
+    made = generate(twisted(twist))
+    sound(made, tmp_path)
+    assert "style" in shown[0]
+    assert ("tools/ApprovalForm.jsx" in made.files) == repaired
+    assert bool(made.left_out) != repaired
+    asked = next(each for each in made.asked if each.tool == "download")
+    assert bool(asked.payload["left_out"]) != repaired
+
+
+def test_a_difference_from_the_plan_can_be_answered(tmp_path):
+    def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
+        if request.agent == "ToolsManagerAgent":
+            [tool] = [each for each in plain["tools"] if each["tool_type"] == "UI_Tool"]
+            tool["for"] = "role:director"
+            return plain
+        if request.agent == REPAIRER:
+            asked.append(dict(listed_values(request)["package_findings"]["questions"]))
+            return {"parts": {}, "answers": dict.fromkeys(asked[-1], "The director decides.")}
+        return None
+
+    asked: list[dict[str, str]] = []
+    made = generate(twisted(twist))
+    sound(made, tmp_path)
+    assert any("role:director" in text for text in asked[0].values())
+    shown = next(each for each in made.asked if each.tool == "download").payload["questions"]
+    assert all("Meant so: The director decides." in line for line in shown)
+
+
+def test_a_difference_without_an_answer_is_not_promotable():
+    def change(plain: dict[str, Any]) -> dict[str, Any]:
+        [tool] = [each for each in plain["tools"] if each["tool_type"] == "UI_Tool"]
+        del tool["for"]
+        return plain
+
+    made = generate(only("ToolsManagerAgent", change))
+    assert made.outcome == REFUSED
+    assert any("the plan says role:manager" in error for error in made.errors)
 
 
 def test_repairs_end_after_three_rounds():

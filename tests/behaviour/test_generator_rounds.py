@@ -143,7 +143,7 @@ def test_a_comment_without_a_model_is_an_open_place_and_changes_nothing_else():
             plan_acceptance="adjustments_requested", comments="Pay within a week."
         )
         (place,) = again.payload["open"]
-        assert place.startswith("OPEN: WorkflowStrategy, TechnicalBlueprint and ModuleAgents: ")
+        assert place.startswith("OPEN: WorkflowStrategy, TechnicalBlueprint, ModuleAgents: ")
         assert "Pay within a week." in place
         plan = await round_.value("action_plan")
         assert plan["WorkflowStrategy"].pop("assumptions") == [place]
@@ -195,7 +195,7 @@ def test_an_incomplete_edit_is_asked_again():
             "the plan is invalid: WorkflowStrategy.modules[0].module_index"
             in (again.payload["message"])
         )
-        assert await round_.value("action_plan_acceptance") == "pending"
+        assert len(await round_.value("plan_rounds")) <= 1
 
     played(play, given())
 

@@ -1,7 +1,7 @@
 """A generation: the plans, packages and decisions of a run of the Generator."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -11,8 +11,8 @@ from weft.check.problems import find_problems
 from weft.engine.events import Event, ModelReplied
 from weft.engine.state import State
 from weft.errors import UsageError
-from weft.findings import Json
-from weft.generator.faults import path_text
+from weft.findings import Finding, Json, Path, Place
+from weft.generator.faults import Fault, fault_finding, path_text, text_path
 from weft.generator.plan import make_plan, plan_hash
 from weft.generator.rules import plan_faults
 from weft.generator.skeleton import open_places
@@ -178,44 +178,61 @@ def part_makers(events: Iterable[Event]) -> tuple[PartOrigin, ...]:
 
 
 def read_plan(file: str, text: str) -> ActionPlan:
-    """Read a plan from a file; raises UsageError with all errors."""
-    document = documents.read(file, text.encode())
+    """Read a plan from a file; raises UsageError with all errors at their places."""
+    document, name = documents.read(file, text.encode()), f"the plan in {file}"
     if not document.ok:
         faults = [f"{finding.place}: {finding.message}" for finding in document.findings]
-        raise _plan_error(f"the plan in {file} is invalid", faults)
-    return read_plan_data(document.data, name=f"the plan in {file}")
+        raise _plan_error(name, faults, document.findings)
+    return read_plan_data(document.data, name=name, place=document.place)
 
 
-def read_plan_data(data: Json, *, name: str = "the plan", version: int | None = None) -> ActionPlan:
+def read_plan_data(
+    data: Json,
+    *,
+    name: str = "the plan",
+    version: int | None = None,
+    place: Callable[[Path], Place] | None = None,
+) -> ActionPlan:
     """Read a plan; raises UsageError with all errors.
 
-    The diagram is drawn again from the plan, so that it need not be edited.
+    The diagram is drawn again from the plan, so that it need not be edited. `place` returns the
+    place of a path in the text of the plan; without a text, findings name the path.
     """
     if not isinstance(data, dict):
-        raise _plan_error(f"{name} is invalid", ["it is not an object"])
+        raise _plan_error(name, ["it is not an object"])
+
+    def refuse(faults: Sequence[Fault]) -> UsageError:
+        found = tuple(
+            fault_finding(fault, place(text_path(fault.path)) if place else Place(fault.path))
+            for fault in faults
+        )
+        return _plan_error(name, list(map(str, faults)), found)
+
     # An edited plan may lack the diagram.
     drawn: Json = {"workflow_name": "-", "mermaid_diagram": "-"}
     try:
         given = ActionPlan.model_validate({"MermaidSequenceDiagram": drawn, **data})
     except ValidationError as error:
-        faults = [
-            f"{path_text(problem.path)}: {problem.message}"
-            for problem in find_problems(error, ActionPlan)
-        ]
-        raise _plan_error(f"{name} is invalid", faults) from error
+        problems = find_problems(error, ActionPlan)
+        raise refuse(
+            [
+                Fault(path_text(problem.path), problem.message, "; ".join(problem.hint))
+                for problem in problems
+            ]
+        ) from error
     number = given.version if version is None else version
     plan = make_plan(number, given.selection, given.strategy, given.blueprint, given.modules)
-    faults = [str(fault) for fault in plan_faults(plan)]
-    if faults:
-        raise _plan_error(f"{name} is invalid", faults)
+    if faults := plan_faults(plan):
+        raise refuse(faults)
     return plan
 
 
-def _plan_error(message: str, faults: list[str]) -> UsageError:
+def _plan_error(name: str, faults: list[str], findings: tuple[Finding, ...] = ()) -> UsageError:
     more = [f"and {len(faults) - _MAX_FAULTS} more"] if len(faults) > _MAX_FAULTS else []
     return UsageError(
-        f"{message}: {'; '.join([*faults[:_MAX_FAULTS], *more])}",
+        f"{name} is invalid: {'; '.join([*faults[:_MAX_FAULTS], *more])}",
         hint="correct it, then try again",
+        findings=findings,
     )
 
 

@@ -199,6 +199,11 @@ GEN006 error: Generated code is refused
   fix: Write the file as the message says. The format card lists the rules.
   example: hooks/privacy.py is refused: it imports os, which is not allowed
 
+GEN007 error: Form or plan is refused
+  why: What a form or an edited plan says is not complete, or one part contradicts another.
+  fix: Correct the line that the finding names.
+  example: outcomes: {done: Reviw}    (there is no step Reviw)
+
 GEN010 error: Element of the plan is missing
   why: The approved plan has an agent, tool, hook, variable, field or outcome that the package
     lacks.

@@ -8,18 +8,16 @@ which is shown before the promotion.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
 from hashlib import sha256
 from typing import Final
 
 from weft.catalogue import CATALOGUE
-from weft.check.code.facts import path_in, reachable
-from weft.check.subject import Subject
+from weft.check.code.facts import path_in
 from weft.engine.variables.trigger_index import matcher
 from weft.findings import Finding, Place
+from weft.generator.comparison import Comparison
 from weft.generator.data_rules import DOCUMENTS, VARIABLE_KINDS, start_fields
 from weft.generator.draft import Draft
-from weft.generator.routes import Routes
 from weft.generator.stubs import function_texts
 from weft.generator.workflow_plan import WorkflowPlan
 from weft.ids import join_names
@@ -28,12 +26,10 @@ from weft.spec.orchestrator import DatabaseStart, FormStart, ScheduleStart, Webh
 from weft.spec.plan import PlannedAgent, PlannedComponent, PlannedVariable
 from weft.spec.templates import references
 from weft.spec.tools import AgentTool, UiTool
-from weft.spec.triggers import ToolCallTrigger, ToolFailedTrigger, Trigger, UserTextTrigger
+from weft.spec.triggers import ToolCallTrigger, ToolFailedTrigger, UserTextTrigger
 from weft.spec.type_meaning import finite_values
 from weft.spec.variables import (
-    ComputedSource,
     DatabaseSource,
-    DerivedSource,
     EntitySource,
     ExternalSource,
     Source,
@@ -70,8 +66,8 @@ _LONG: Final = 4
 
 def conformance(workflow: WorkflowPlan, draft: Draft) -> tuple[Finding, ...]:
     """Return everything in which a draft differs from the plan of its workflow."""
-    reading = _Reading(workflow, draft)
-    found = (finding for look in _LOOKS for finding in look(reading))
+    compared = Comparison(workflow, draft)
+    found = (finding for look in _LOOKS for finding in look(compared))
     return tuple({question_key(finding): finding for finding in found}.values())
 
 
@@ -89,129 +85,47 @@ def scenario_finding(package: str, name: str, differences: tuple[str, ...]) -> F
     return Finding(rule.code, rule.severity, message, place, hint=(rule.fix,))
 
 
-class _Reading:
-    """A plan and a draft side by side, with what several checks look up."""
-
-    def __init__(self, workflow: WorkflowPlan, draft: Draft) -> None:
-        self.workflow, self.draft, self.spec = workflow, draft, draft.spec
-        self.subject = Subject(draft.spec, folder=draft.name, code=draft.code)
-        self.agents = {agent.agent_name: agent for agent in draft.spec.agents}
-        self.planned = {agent.agent_name: agent for agent in workflow.agents}
-        self.variables = {
-            variable.name: variable for variable in workflow.blueprint.global_context_variables
-        }
-
-    def finding(self, code: str, file: str, message: str, *hint: str) -> Finding:
-        rule = CATALOGUE[code]
-        place = Place(f"{self.draft.name}/{file}")
-        return Finding(code, rule.severity, message, place, hint=hint or (rule.fix,))
-
-    @cached_property
-    def routes(self) -> Routes:
-        """The handoff rules, and what they decide."""
-        return Routes(self.workflow, self.spec, self.draft.code)
-
-    @cached_property
-    def triggers(self) -> list[tuple[str, Trigger]]:
-        """All triggers, each with its variable."""
-        sources = [
-            (name, variable.source)
-            for name, variable in self.spec.variables.items()
-            if isinstance(variable.source, DerivedSource)
-        ]
-        own = [(name, trigger) for name, source in sources for trigger in source.triggers]
-        steps = [(name, step.trigger) for name, source in sources for step in source.transitions]
-        return [*own, *((name, trigger) for name, trigger in steps if trigger is not None)]
-
-    def tools_of(self, agent: str) -> list[AgentTool | UiTool]:
-        return [tool for tool in self.spec.tools if tool.agent == agent]
-
-    def sees(self, agent: str, variable: str) -> bool:
-        """Return whether a variable is in the prompt of an agent, or read by its code."""
-        return variable in self.spec.exposure.get(agent, ()) or variable in self.code_words(agent)
-
-    def code_words(self, agent: str) -> set[str]:
-        """Return the names in quotes in the code of an agent's tools and of the run."""
-        owned = [tool for tool in self.spec.lifecycle_tools if tool.agent in (None, agent)]
-        found: set[str] = set()
-        for entry in (*self.tools_of(agent), *owned):
-            found |= self.quoted("tools", entry.file, entry.function)
-        for name, variable in self.spec.variables.items():
-            source = variable.source
-            if isinstance(source, ComputedSource):
-                found |= {*source.inputs}
-            elif isinstance(source, ExternalSource) and name in found:
-                found |= {part.name for part in references(f"{source.url} {source.body}")}
-        return found
-
-    def quoted(self, folder: str, file: str, function: str) -> set[str]:
-        """Return the texts that a function and its helpers name in quotes."""
-        path = path_in(folder, file, self.draft.code) or ""
-        names = {function, *(name for name in self.mentions(path, function))}
-        text = self.draft.code.get(path, "")
-        bodies = (body for name, body in function_texts(text) if name in names)
-        return {word for body in bodies for word in re.findall(r"""["']([A-Za-z_]\w*)["']""", body)}
-
-    def mentions(self, path: str, function: str) -> set[str]:
-        """Return the names that a function uses, also through its helpers."""
-        found = reachable(self.subject, path, function)
-        return {name for definition in found for name in definition.mentions}
-
-    def sets(self, agent: str) -> set[str]:
-        """Return the variables that the code of an agent's tools sets."""
-        found: set[str] = set()
-        for tool in (*self.tools_of(agent), *self.spec.lifecycle_tools):
-            path = path_in("tools", tool.file, self.draft.code) or ""
-            for definition in reachable(self.subject, path, tool.function):
-                found |= {write.variable for write in definition.writes if write.variable}
-        return found
-
-    def is_visible(self, agent: str) -> bool:
-        shown = self.spec.orchestrator.visual_agents
-        return shown is None or agent in shown
-
-
-def _missing(reading: _Reading) -> Iterator[Finding]:
+def _missing(compared: Comparison) -> Iterator[Finding]:
     """Yield the agents, tools, hooks and variables of the plan that are not there."""
-    for file, name, message in _absent(reading):
-        yield replace(reading.finding("GEN010", file, message), cause=(name,))
+    for file, name, message in _absent(compared):
+        yield replace(compared.finding("GEN010", file, message), cause=(name,))
 
 
-def _absent(reading: _Reading) -> Iterator[tuple[str, str, str]]:
-    for name, agent in reading.planned.items():
-        if name not in reading.agents:
+def _absent(compared: Comparison) -> Iterator[tuple[str, str, str]]:
+    for name, agent in compared.planned.items():
+        if name not in compared.agents:
             yield "agents.json", name, f"there is no agent {name}"
             continue
-        own = {tool.function for tool in reading.tools_of(name)}
+        own = {tool.function for tool in compared.tools_of(name)}
         for tool in agent.agent_tools:
             if tool.name not in own:
                 yield "tools.json", tool.name, f"{name} has no tool {tool.name} ({tool.purpose})"
         for hook in agent.system_hooks:
-            if not any(hook.name in (own.function, own.hook_type) for own in reading.spec.hooks):
+            if not any(hook.name in (own.function, own.hook_type) for own in compared.spec.hooks):
                 yield "hooks.json", hook.name, f"there is no hook {hook.name} ({hook.purpose})"
-    blueprint = reading.workflow.blueprint
+    blueprint = compared.workflow.blueprint
     around = [blueprint.before_chat_lifecycle, blueprint.after_chat_lifecycle]
-    owned = [point for agent in reading.workflow.agents for point in agent.lifecycle_tools]
-    called = {(tool.function, tool.trigger) for tool in reading.spec.lifecycle_tools}
-    called |= {(hook.function, hook.hook_type) for hook in reading.spec.hooks}
+    owned = [point for agent in compared.workflow.agents for point in agent.lifecycle_tools]
+    called = {(tool.function, tool.trigger) for tool in compared.spec.lifecycle_tools}
+    called |= {(hook.function, hook.hook_type) for hook in compared.spec.hooks}
     for point in (*filter(None, around), *owned):
         if (point.name, point.trigger) not in called:
             message = f"nothing calls {point.name} at {point.trigger} ({point.purpose})"
             yield "tools.json", point.name, message
-    for name, variable in reading.variables.items():
-        if name not in reading.spec.variables:
+    for name, variable in compared.variables.items():
+        if name not in compared.spec.variables:
             message = f"there is no variable {name} ({variable.purpose})"
             yield "context_variables.json", name, message
 
 
-def _addressees(reading: _Reading) -> Iterator[Finding]:
+def _addressees(compared: Comparison) -> Iterator[Finding]:
     """Yield the questions that other people answer than the plan says."""
     shown = {
         (component.agent, component.tool): component
-        for component in reading.workflow.blueprint.ui_components
+        for component in compared.workflow.blueprint.ui_components
     }
-    for agent in reading.workflow.agents:
-        declared = {tool.function: tool for tool in reading.tools_of(agent.agent_name)}
+    for agent in compared.workflow.agents:
+        declared = {tool.function: tool for tool in compared.tools_of(agent.agent_name)}
         for planned in agent.agent_tools:
             tool, component = (
                 declared.get(planned.name),
@@ -222,9 +136,9 @@ def _addressees(reading: _Reading) -> Iterator[Finding]:
             if not isinstance(tool, UiTool):
                 who = _approver(agent, component) or "the user of the run"
                 message = f"{planned.name} must ask {who} and is no UI tool"
-                yield reading.finding("GEN011", "tools.json", message)
+                yield compared.finding("GEN011", "tools.json", message)
                 continue
-            yield from _addressee(reading, agent, component, tool)
+            yield from _addressee(compared, agent, component, tool)
 
 
 def _approver(agent: PlannedAgent, component: PlannedComponent | None) -> str | None:
@@ -232,44 +146,44 @@ def _approver(agent: PlannedAgent, component: PlannedComponent | None) -> str | 
 
 
 def _addressee(
-    reading: _Reading, agent: PlannedAgent, component: PlannedComponent | None, tool: UiTool
+    compared: Comparison, agent: PlannedAgent, component: PlannedComponent | None, tool: UiTool
 ) -> Iterator[Finding]:
     wanted = _approver(agent, component)
     asked = tool.for_ or "the user of the run"
     if tool.for_ != wanted:
         message = f"{tool.function} asks {asked}; the plan says {wanted or 'the user of the run'}"
         hint = f'"for": "{wanted}"' if wanted else 'leave "for" out'
-        yield reading.finding("GEN011", "tools.json", message, hint)
+        yield compared.finding("GEN011", "tools.json", message, hint)
     schema = tool.response_schema or {}
     properties = schema.get("properties")
     known = properties if isinstance(properties, dict) else {}
     for field in component.fields if component else ():
         if field.name not in known:
             message = f"the answer of {tool.function} has no field {field.name}"
-            yield reading.finding("GEN010", "tools.json", message)
+            yield compared.finding("GEN010", "tools.json", message)
 
 
-def _documents(reading: _Reading) -> Iterator[Finding]:
+def _documents(compared: Comparison) -> Iterator[Finding]:
     """Yield the variables that are read or kept otherwise than the plan says."""
-    for name, planned in reading.variables.items():
-        variable = reading.spec.variables.get(name)
+    for name, planned in compared.variables.items():
+        variable = compared.spec.variables.get(name)
         if variable is None:
             continue
         kind = VARIABLE_KINDS[planned.type]
         source = variable.source
         if source.type not in _SOURCES[kind]:
             message = f"{name} is {source.type}; the plan says {kind}"
-            yield reading.finding("GEN012", "context_variables.json", message)
+            yield compared.finding("GEN012", "context_variables.json", message)
         elif kind in DOCUMENTS and isinstance(source, EntitySource | DatabaseSource):
             for message in _document(name, planned, source):
-                yield reading.finding("GEN012", "context_variables.json", message)
+                yield compared.finding("GEN012", "context_variables.json", message)
         elif isinstance(source, ExternalSource) and not _is_address(source, planned.url or ""):
             message = f"{name} asks {source.method} {source.url}; the plan says {planned.url}"
-            yield reading.finding("GEN012", "context_variables.json", message)
+            yield compared.finding("GEN012", "context_variables.json", message)
         lacking = {*planned.outcomes}.difference(_texts(finite_values(variable.type, 64)))
         if lacking and finite_values(variable.type, 64) is not None:
             message = f"{name} cannot be {join_names(sorted(lacking))}"
-            yield reading.finding("GEN010", "context_variables.json", message)
+            yield compared.finding("GEN010", "context_variables.json", message)
 
 
 def _is_address(source: ExternalSource, planned: str) -> bool:
@@ -317,37 +231,38 @@ def _fields_of(source: EntitySource | DatabaseSource) -> set[str]:
     return single | {field.partition(".")[0] for field in source.fields}
 
 
-def _outcomes(reading: _Reading) -> Iterator[Finding]:
+def _outcomes(compared: Comparison) -> Iterator[Finding]:
     """Yield the outcomes that cannot happen, and those that lead elsewhere than planned."""
-    for message in reading.routes.impossible():
-        yield reading.finding("GEN010", "structured_outputs.json", message)
-    for message in reading.routes.astray():
-        yield reading.finding("GEN013", "handoffs.json", message)
+    for message in compared.routes.impossible():
+        yield compared.finding("GEN010", "structured_outputs.json", message)
+    for message in compared.routes.astray():
+        yield compared.finding("GEN013", "handoffs.json", message)
 
 
-def _telling(reading: _Reading) -> Iterator[Finding]:
+def _telling(compared: Comparison) -> Iterator[Finding]:
     """Yield what the user of the run must hear and does not."""
-    strategy = reading.workflow.strategy
-    for name, agent in reading.planned.items():
-        if name not in reading.agents or reading.is_visible(name):
+    strategy, groups = compared.workflow.strategy, compared.spec.orchestrator.parallel
+    members = {member for group in groups for member in group.members}  # No user answers them.
+    for name, agent in compared.planned.items():
+        if name not in compared.agents or compared.is_visible(name) or name in members:
             continue
-        says = any(isinstance(tool, UiTool) and tool.tell for tool in reading.tools_of(name))
+        says = any(isinstance(tool, UiTool) and tool.tell for tool in compared.tools_of(name))
         if agent.tell and not says:
             message = f"{name} must tell the user and is not in visual_agents"
             hint = f'add {name} to visual_agents, or "tell" to its UI tool'
-            yield reading.finding("GEN014", "orchestrator.json", message, hint)
+            yield compared.finding("GEN014", "orchestrator.json", message, hint)
         elif agent.human_interaction in ("context", "feedback"):
             message = f"{name} talks with the user and is not in visual_agents"
-            yield reading.finding("GEN014", "orchestrator.json", message)
-    if strategy.greeting and not reading.spec.orchestrator.initial_message_to_user:
+            yield compared.finding("GEN014", "orchestrator.json", message)
+    if strategy.greeting and not compared.spec.orchestrator.initial_message_to_user:
         message = "the greeting of the plan is missing"
         hint = f'"initial_message_to_user": "{strategy.greeting}"'
-        yield reading.finding("GEN014", "orchestrator.json", message, hint)
+        yield compared.finding("GEN014", "orchestrator.json", message, hint)
 
 
-def _start(reading: _Reading) -> Iterator[Finding]:
+def _start(compared: Comparison) -> Iterator[Finding]:
     """Yield how the start differs from the planned one."""
-    strategy, orchestrator = reading.workflow.strategy, reading.spec.orchestrator
+    strategy, orchestrator = compared.workflow.strategy, compared.spec.orchestrator
     trigger, planned = orchestrator.trigger, strategy.start
     facts = [("trigger", trigger.type, strategy.trigger)]
     facts.append(("initiated_by", orchestrator.initiated_by, strategy.initiated_by))
@@ -366,47 +281,47 @@ def _start(reading: _Reading) -> Iterator[Finding]:
     for name, found, wanted in facts:
         if found != wanted:
             message = f"{name} of the start is {found or 'missing'}; the plan says {wanted}"
-            yield reading.finding("GEN015", "orchestrator.json", message)
+            yield compared.finding("GEN015", "orchestrator.json", message)
     if isinstance(trigger, FormStart):
-        asked = reading.subject.models.get(trigger.form or "", {})
+        asked = compared.subject.models.get(trigger.form or "", {})
         for field in start_fields(strategy):
             if field.name not in asked:
                 message = f"the form of the start does not ask for {field.name}"
-                yield reading.finding("GEN015", "structured_outputs.json", message)
+                yield compared.finding("GEN015", "structured_outputs.json", message)
 
 
-def _watch(reading: _Reading) -> Iterator[Finding]:
+def _watch(compared: Comparison) -> Iterator[Finding]:
     """Yield the watched words that are not heard, and where they lead elsewhere."""
-    watch = reading.workflow.strategy.watch
+    watch = compared.workflow.strategy.watch
     for word in watch.words if watch else ():
         heard = {
             name: trigger.value
-            for name, trigger in reading.triggers
+            for name, trigger in compared.triggers
             if isinstance(trigger, UserTextTrigger) and matcher(trigger.match)(f"I say {word} now.")
         }
         if not heard:
             message = f'no trigger matches a message of the user with "{word}"'
-            yield reading.finding("GEN016", "context_variables.json", message)
+            yield compared.finding("GEN016", "context_variables.json", message)
             continue
-        for agent in reading.routes.astray_after(heard, watch.to if watch else ""):
+        for agent in compared.routes.astray_after(heard, watch.to if watch else ""):
             message = f'{agent} does not hand off to {watch.to if watch else ""} after "{word}"'
-            yield reading.finding("GEN016", "handoffs.json", message)
+            yield compared.finding("GEN016", "handoffs.json", message)
 
 
-def _prompts(reading: _Reading) -> Iterator[Finding]:
+def _prompts(compared: Comparison) -> Iterator[Finding]:
     """Yield what prompts do not say: their tools, and what must never happen."""
-    for name in reading.planned.keys() & reading.agents.keys():
-        agent = reading.agents[name]
+    for name in compared.planned.keys() & compared.agents.keys():
+        agent = compared.agents[name]
         text = _prompt(agent)
         automatic = agent.auto_tool_mode
-        for tool in reading.tools_of(name):
+        for tool in compared.tools_of(name):
             if not (automatic and tool.auto_invoke) and tool.function not in text:
                 message = f"the prompt of {name} does not mention {tool.function}"
-                yield reading.finding("GEN017", "agents.json", message)
-        for rule in reading.workflow.strategy.never if reading.is_visible(name) else ():
+                yield compared.finding("GEN017", "agents.json", message)
+        for rule in compared.workflow.strategy.never if compared.is_visible(name) else ():
             if not _says(text, rule):
                 message = f'the prompt of {name} does not say "{rule}"'
-                yield reading.finding("GEN018", "agents.json", message)
+                yield compared.finding("GEN018", "agents.json", message)
 
 
 def _prompt(agent: Agent) -> str:
@@ -419,110 +334,109 @@ def _says(text: str, rule: str) -> bool:
     return not words or sum(word in text.lower() for word in words) >= _ENOUGH * len(words)
 
 
-def _code(reading: _Reading) -> Iterator[Finding]:
+def _code(compared: Comparison) -> Iterator[Finding]:
     """Yield code that does not do what the plan says."""
-    for name, agent in reading.planned.items():
-        if name in reading.agents:
-            yield from _data_flow(reading, agent)
-    for hook in reading.spec.hooks:
-        path = path_in("hooks", hook.file, reading.draft.code) or ""
-        body = dict(function_texts(reading.draft.code.get(path, ""))).get(hook.function)
+    for name, agent in compared.planned.items():
+        if name in compared.agents:
+            yield from _data_flow(compared, agent)
+    for hook in compared.spec.hooks:
+        path = path_in("hooks", hook.file, compared.draft.code) or ""
+        body = dict(function_texts(compared.draft.code.get(path, ""))).get(hook.function)
         returns = body is None or re.search(r"\breturn[ (]+(?!None\b)\S", body)
         if hook.hook_type in _RETURNING and not returns:
             message = f"{hook.function} returns nothing, so it changes nothing"
-            yield reading.finding("GEN019", path, message)
-    for name, trigger in reading.triggers:
+            yield compared.finding("GEN019", path, message)
+    for name, trigger in compared.triggers:
         tool = (
-            reading.subject.tools.get(trigger.tool)
+            compared.subject.tools.get(trigger.tool)
             if isinstance(trigger, ToolCallTrigger)
             else None
         )
-        path = path_in("tools", tool.file, reading.draft.code) or "" if tool else ""
-        if tool and reading.mentions(path, tool.function) & {"RetryModel", "Refuse"}:
+        path = path_in("tools", tool.file, compared.draft.code) or "" if tool else ""
+        if tool and compared.mentions(path, tool.function) & {"RetryModel", "Refuse"}:
             message = f"{name} is set when {tool.function} is called, also if it then refuses"
             hint = 'use the trigger "tool_response"'
-            yield reading.finding("GEN019", "context_variables.json", message, hint)
+            yield compared.finding("GEN019", "context_variables.json", message, hint)
 
 
-def _data_flow(reading: _Reading, agent: PlannedAgent) -> Iterator[Finding]:
+def _data_flow(compared: Comparison, agent: PlannedAgent) -> Iterator[Finding]:
     """Yield what an agent reads or writes in the plan, and neither its prompt nor its code does."""
-    name = agent.agent_name
+    name, variables = agent.agent_name, compared.spec.variables
     owners = {
         field.name: variable.name
-        for variable in reading.variables.values()
+        for variable in compared.variables.values()
         for field in variable.fields
     }
     for value in agent.reads:
-        variable = owners.get(value, value) if value not in reading.spec.variables else value
-        if variable in reading.spec.variables and not reading.sees(name, variable):
+        variable = value if value in variables else owners.get(value, value)
+        if variable in variables and not compared.sees(name, variable):
             message = f"{name} reads {value} in the plan, and neither its prompt nor its tools do"
-            yield reading.finding("GEN019", "context_variables.json", message)
+            yield compared.finding("GEN019", "context_variables.json", message)
     for value in agent.writes:
-        variable = owners.get(value, value) if value not in reading.spec.variables else value
-        source = (
-            reading.spec.variables[variable].source if variable in reading.spec.variables else None
-        )
-        if isinstance(source, EntitySource) and variable not in reading.sets(name):
+        variable = value if value in variables else owners.get(value, value)
+        is_stored = variable in variables and isinstance(variables[variable].source, EntitySource)
+        if is_stored and variable not in compared.sets(name):
             message = f"{name} writes {value} in the plan, and none of its tools sets {variable}"
-            yield reading.finding("GEN019", "tools.json", message)
+            yield compared.finding("GEN019", "tools.json", message)
 
 
-def _effects(reading: _Reading) -> Iterator[Finding]:
+def _effects(compared: Comparison) -> Iterator[Finding]:
     """Yield what acts and is not in the plan, and services that are called wrongly."""
-    services = {tool.integration for agent in reading.workflow.agents for tool in agent.agent_tools}
-    collections = {variable.collection for variable in reading.variables.values()}
-    for name, variable in reading.spec.variables.items():
+    agents = compared.workflow.agents
+    services = {tool.integration for agent in agents for tool in agent.agent_tools}
+    collections = {variable.collection for variable in compared.variables.values()}
+    for name, variable in compared.spec.variables.items():
         source: Source = variable.source
-        if name in reading.variables:
+        if name in compared.variables:
             continue
         if isinstance(source, ExternalSource) and source.service not in services:
             message = f"{name} asks {source.service}, which is not in the plan"
-            yield reading.finding("GEN020", "context_variables.json", message)
+            yield compared.finding("GEN020", "context_variables.json", message)
         if isinstance(source, EntitySource) and source.collection not in collections:
             message = f"{name} writes to {source.collection}, which is not in the plan"
-            yield reading.finding("GEN020", "context_variables.json", message)
-    allowed = {_approver(agent, None) for agent in reading.workflow.agents}
-    allowed |= {component.approver for component in reading.workflow.blueprint.ui_components}
-    for tool in reading.spec.tools:
+            yield compared.finding("GEN020", "context_variables.json", message)
+    allowed = {_approver(agent, None) for agent in agents}
+    allowed |= {component.approver for component in compared.workflow.blueprint.ui_components}
+    for tool in compared.spec.tools:
         if isinstance(tool, UiTool) and tool.for_ and tool.for_ not in allowed:
             message = f"{tool.function} asks {tool.for_}, who is not in the plan"
-            yield reading.finding("GEN020", "tools.json", message)
-    yield from _settings(reading)
-    yield from _calls(reading)
+            yield compared.finding("GEN020", "tools.json", message)
+    yield from _settings(compared)
+    yield from _calls(compared)
 
 
-def _settings(reading: _Reading) -> Iterator[Finding]:
+def _settings(compared: Comparison) -> Iterator[Finding]:
     """Yield agents and settings that a plan does not have."""
-    for name, agent in reading.agents.items():
-        if name not in reading.planned:
+    for name, agent in compared.agents.items():
+        if name not in compared.planned:
             message = f"{name} is not in the plan"
-            yield reading.finding("GEN020", "agents.json", message)
+            yield compared.finding("GEN020", "agents.json", message)
         elif agent.model:
             message = f"{name} names the model {agent.model}: the deployment chooses models"
-            yield reading.finding("GEN020", "agents.json", message)
-    orchestrator = reading.spec.orchestrator
+            yield compared.finding("GEN020", "agents.json", message)
+    orchestrator = compared.spec.orchestrator
     for extension in orchestrator.runtime_extensions:
         message = f"{extension.entrypoint} is mounted by the server, which is not in the plan"
-        yield reading.finding("GEN020", "orchestrator.json", message)
+        yield compared.finding("GEN020", "orchestrator.json", message)
     if orchestrator.model:
         message = f"it names the model {orchestrator.model}: the deployment chooses models"
-        yield reading.finding("GEN020", "orchestrator.json", message)
+        yield compared.finding("GEN020", "orchestrator.json", message)
 
 
-def _calls(reading: _Reading) -> Iterator[Finding]:
+def _calls(compared: Comparison) -> Iterator[Finding]:
     """Yield tools that only read where they must act, and those whose failure is lost."""
     failures = {
-        trigger.tool for _, trigger in reading.triggers if isinstance(trigger, ToolFailedTrigger)
+        trigger.tool for _, trigger in compared.triggers if isinstance(trigger, ToolFailedTrigger)
     }
-    for agent in reading.workflow.agents:
-        declared = {tool.function: tool for tool in reading.tools_of(agent.agent_name)}
+    for agent in compared.workflow.agents:
+        declared = {tool.function: tool for tool in compared.tools_of(agent.agent_name)}
         for planned in agent.agent_tools:
             tool = declared.get(planned.name)
             if not isinstance(tool, AgentTool) or not planned.integration:
                 continue
-            words = reading.quoted("tools", tool.file, tool.function)
+            words = compared.quoted("tools", tool.file, tool.function)
             used = [
-                reading.spec.variables[word].source for word in words & {*reading.spec.variables}
+                compared.spec.variables[word].source for word in words & {*compared.spec.variables}
             ]
             asked = [source for source in used if isinstance(source, ExternalSource)]
             if (
@@ -533,14 +447,14 @@ def _calls(reading: _Reading) -> Iterator[Finding]:
                 message = (
                     f"{tool.function} ({planned.purpose}) calls {planned.integration} with GET only"
                 )
-                yield reading.finding("GEN021", "context_variables.json", message)
+                yield compared.finding("GEN021", "context_variables.json", message)
             lost = tool.on_error == "tell" and failures.isdisjoint((None, tool.function))
             if any(map(is_call, asked)) and lost:
                 message = f"the run continues as usual when {tool.function} fails"
-                yield reading.finding("GEN021", "tools.json", message)
+                yield compared.finding("GEN021", "tools.json", message)
 
 
-_LOOKS: Final[tuple[Callable[[_Reading], Iterator[Finding]], ...]] = (
+_LOOKS: Final[tuple[Callable[[Comparison], Iterator[Finding]], ...]] = (
     _missing, _addressees, _documents, _outcomes, _telling, _start, _watch, _prompts, _code,
     _effects,
 )  # fmt: skip

@@ -1,9 +1,9 @@
-"""The action plan as a story: drawn from what the plan says, never from a text somebody wrote."""
+"""The diagram of an action plan, drawn from what the plan says."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from weft.diagrams.ascii import ascii_sequence
 from weft.diagrams.mermaid import mermaid_sequence
@@ -27,7 +27,7 @@ from weft.spec.plan import (
     WorkflowStrategy,
 )
 
-#: How a run begins where nobody opens a chat.
+#: How a run starts if nobody opens a chat.
 _BEGINNINGS: Final[dict[Trigger, str]] = {
     "form_submit": "a form is submitted",
     "schedule": "the time has come",
@@ -38,7 +38,7 @@ _BEGINNINGS: Final[dict[Trigger, str]] = {
 #: The longest text that is still drawn in full; Mermaid itself asks for less on most pages.
 _LONGEST: Final = 50_000
 
-Agents: TypeAlias = tuple[PlannedAgent, ...]
+Agents: TypeAlias = Sequence[PlannedAgent]
 
 
 def plan_diagram(
@@ -90,7 +90,7 @@ def plan_story(
     steps: list[Step] = []
     for workflow in selection.workflows:
         first = selection.workflows[0].name
-        own = [it for it in told if (it.module.workflow or first) == workflow.name]
+        own = [one for one in told if (one.module.workflow or first) == workflow.name]
         if selection.is_multi_workflow:
             steps.append(Note(_at(own), short_label(f"Workflow {workflow.name} ({workflow.role})")))
         steps += telling.workflow(own)
@@ -106,7 +106,7 @@ def plan_story(
             ),
         ),
         steps=tuple(steps),
-        legend=tuple(short_label(_title(it)) for it in strategy.modules),
+        legend=tuple(short_label(_title(module)) for module in strategy.modules),
     )
 
 
@@ -120,7 +120,7 @@ class _Told:
 
 def _at(told: list[_Told]) -> str:
     """Return where to write about modules: at the first who works there."""
-    return next((_key(agent) for it in told for agent in it.agents), USER_KEY)
+    return next((_key(agent) for one in told for agent in one.agents), USER_KEY)
 
 
 def _title(module: StrategyModule) -> str:
@@ -161,9 +161,7 @@ class _Telling:
             if last and one.agents:
                 yield _says(last, one.agents[0], passing)
             if one.agents:
-                alone = len(one.agents) == 1
-                pattern = _Telling.pipeline if alone else _PATTERNS[one.module.pattern_id]
-                yield from pattern(self, one.agents)
+                yield from self.pattern(one.module.pattern_id, one.agents)
                 last, passing = _leaving(one)
             if one.agents and one.module.leads_to:
                 last = None
@@ -177,7 +175,7 @@ class _Telling:
         targets = {USER: USER_KEY}
         for other in told:
             name = other.module.module_name
-            targets |= {it: _at([other]) for it in (name, name.partition(": ")[2])}
+            targets |= dict.fromkeys((name, name.partition(": ")[2]), _at([other]))
             targets |= {agent.agent_name: _key(agent) for agent in other.agents}
         for way in one.module.leads_to:
             because = f": {way.reason}" if way.reason else ""
@@ -214,7 +212,7 @@ class _Telling:
         silent = [tool.name for tool in agent.agent_tools if tool.interaction_mode == "none"]
         if silent:
             yield Note(_key(agent), short_label(f"uses {', '.join(silent)}"))
-        asking = [it for it in agent.agent_tools if it.interaction_mode != "none"]
+        asking = [tool for tool in agent.agent_tools if tool.interaction_mode != "none"]
         for tool in asking:
             shown, person = self._component(agent.agent_name, tool.name), self.person(agent, tool)
             label = f"{shown.label}: {shown.component}" if shown else tool.name
@@ -226,106 +224,98 @@ class _Telling:
             yield Message(USER_KEY, _key(agent), "answers")
 
     def _component(self, agent: str, tool: str) -> PlannedComponent | None:
-        shows = (it for it in self.blueprint.ui_components if (it.agent, it.tool) == (agent, tool))
-        return next(shows, None)
+        shown = ((each.agent, each.tool, each) for each in self.blueprint.ui_components)
+        return next((each for *names, each in shown if names == [agent, tool]), None)
 
-    def routing(self, agents: Agents) -> Iterator[Step]:
-        yield from self.turn(agents[0])
-        yield from self._alternatives(agents, "it is a matter for", "routes the request")
+    def pattern(self, pattern_id: int, agents: Agents) -> Iterator[Step]:
+        """Tell how the agents of a module work together."""
+        name = PATTERN_BY_ID[pattern_id].name if len(agents) > 1 else "Pipeline"
+        if name == "Redundant":
+            yield from self._parallel(agents)
+            return
+        lead, others = agents[0], agents[1:]
+        steps = [*self.turn(lead)]
+        match name:
+            case "ContextAwareRouting":
+                steps += self._choice(lead, others, "it is a matter for", "routes the request")
+            case "Organic":
+                steps += self._choice(lead, others, "the talk turns to", "hands off")
+            case "Escalation":
+                for lower, higher in pairwise(agents):
+                    label = f"{lower.agent_name} cannot settle it"
+                    steps += _block("opt", {label: self._pass(lower, higher, "escalates")})
+            case "Hierarchical" | "Star":
+                steps += self._hub(lead, others, delegates=name == "Hierarchical")
+            case "TriageWithTasks":
+                steps += _block("loop", {"for each task": self._tasks(lead, others)})
+            case _:
+                words = "passes on the draft" if name == "FeedbackLoop" else "hands on its result"
+                for agent, after in pairwise(agents):
+                    steps += self._pass(agent, after, words)
+        if name == "FeedbackLoop":
+            steps.append(_says(agents[-1], lead, "sends comments, or accepts"))
+        loops = {
+            "FeedbackLoop": f"until {agents[-1].agent_name} accepts",
+            "Organic": "until nothing is left to say",
+        }
+        yield from _block("loop", {loops[name]: steps}) if name in loops else steps
 
-    def escalation(self, agents: Agents) -> Iterator[Step]:
-        yield from self.turn(agents[0])
-        for lower, higher in pairwise(agents):
-            steps = (_says(lower, higher, "escalates"), *self.turn(higher))
-            yield Block(
-                "opt", (Branch(short_label(f"{lower.agent_name} cannot settle it"), steps),)
-            )
-
-    def feedback(self, agents: Agents) -> Iterator[Step]:
-        steps = [*self.turn(agents[0])]
-        for agent, after in pairwise(agents):
-            steps += [_says(agent, after, "passes on the draft"), *self.turn(after)]
-        steps.append(_says(agents[-1], agents[0], "sends comments, or accepts"))
-        label = short_label(f"until {agents[-1].agent_name} accepts")
-        yield Block("loop", (Branch(label, tuple(steps)),))
-
-    def hierarchical(self, agents: Agents) -> Iterator[Step]:
-        lead, *others = agents
-        yield from self.turn(lead)
-        above = lead
-        for agent in others:
-            # A lead below the first one leads those who are named after it.
-            above = lead if agent.agent_type == "orchestrator" else above
-            yield from self._exchange(above, agent, "delegates", "reports")
-            above = agent if agent.agent_type == "orchestrator" else above
-
-    def organic(self, agents: Agents) -> Iterator[Step]:
-        steps = (
-            *self.turn(agents[0]),
-            *self._alternatives(agents, "the talk turns to", "hands off"),
-        )
-        yield Block("loop", (Branch("until nothing is left to say", steps),))
-
-    def pipeline(self, agents: Agents) -> Iterator[Step]:
-        yield from self.turn(agents[0])
-        for agent, after in pairwise(agents):
-            yield _says(agent, after, "hands on its result")
-            yield from self.turn(after)
-
-    def redundant(self, agents: Agents) -> Iterator[Step]:
-        judge = _judge(agents)
-        branches = tuple(
-            Branch(
-                short_label(it.agent_name), (*self.turn(it), _says(it, judge, "gives its answer"))
-            )
-            for it in agents
-            if it != judge
-        )
-        if branches:
-            yield Block("par", branches)
-        yield from self.turn(judge)
-        yield Note(_key(judge), "compares the answers and decides")
-
-    def star(self, agents: Agents) -> Iterator[Step]:
-        yield from self.turn(agents[0])
-        for agent in agents[1:]:
-            yield from self._exchange(agents[0], agent, "asks", "answers")
-
-    def triage(self, agents: Agents) -> Iterator[Step]:
-        yield from self.turn(agents[0])
-        branches = tuple(
-            Branch(
-                short_label(f"it is a task for {it.agent_name}"),
-                tuple(self._exchange(agents[0], it, "gives the task", "is done")),
-            )
-            for it in agents[1:]
-        )
-        if branches:
-            block = Block("alt" if len(branches) > 1 else "opt", branches)
-            yield Block("loop", (Branch("for each task", (block,)),))
+    def _pass(self, source: PlannedAgent, target: PlannedAgent, words: str) -> Iterator[Step]:
+        yield _says(source, target, words)
+        yield from self.turn(target)
 
     def _exchange(
         self, asking: PlannedAgent, asked: PlannedAgent, words: str, reply: str
     ) -> Iterator[Step]:
-        yield _says(asking, asked, words)
-        yield from self.turn(asked)
+        yield from self._pass(asking, asked, words)
         yield _says(asked, asking, reply)
 
-    def _alternatives(self, agents: Agents, when: str, words: str) -> Iterator[Step]:
-        branches = tuple(
-            Branch(
-                short_label(f"{when} {it.agent_name}"),
-                (_says(agents[0], it, words), *self.turn(it)),
+    def _choice(self, lead: PlannedAgent, others: Agents, when: str, words: str) -> Iterator[Step]:
+        branches = {f"{when} {one.agent_name}": self._pass(lead, one, words) for one in others}
+        yield from _block("alt" if len(branches) > 1 else "opt", branches)
+
+    def _hub(self, lead: PlannedAgent, others: Agents, *, delegates: bool) -> Iterator[Step]:
+        words = ("delegates", "reports") if delegates else ("asks", "answers")
+        above = lead
+        for agent in others:
+            # A lead below the first one leads those who are named after it.
+            leads = delegates and agent.agent_type == "orchestrator"
+            above = lead if leads else above
+            yield from self._exchange(above, agent, *words)
+            above = agent if leads else above
+
+    def _tasks(self, lead: PlannedAgent, others: Agents) -> Iterator[Step]:
+        branches = {
+            f"it is a task for {one.agent_name}": self._exchange(
+                lead, one, "gives the task", "is done"
             )
-            for it in agents[1:]
-        )
-        if branches:
-            yield Block("alt" if len(branches) > 1 else "opt", branches)
+            for one in others
+        }
+        yield from _block("alt" if len(branches) > 1 else "opt", branches)
+
+    def _parallel(self, agents: Agents) -> Iterator[Step]:
+        judge = _judge(agents)
+        branches = {
+            one.agent_name: [*self.turn(one), _says(one, judge, "gives its answer")]
+            for one in agents
+            if one != judge
+        }
+        yield from (*_block("par", branches), *self.turn(judge))
+        yield Note(_key(judge), "compares the answers and decides")
+
+
+def _block(
+    kind: Literal["alt", "opt", "par", "loop"], branches: Mapping[str, Iterable[Step]]
+) -> Iterator[Step]:
+    """Yield a block of labelled branches, if there are any."""
+    if branches:
+        made = (Branch(short_label(label), tuple(steps)) for label, steps in branches.items())
+        yield Block(kind, tuple(made))
 
 
 def _judge(agents: Agents) -> PlannedAgent:
     """Return who decides among answers: the last evaluator, or else the last agent."""
-    evaluators = [it for it in agents if it.agent_type == "evaluator"]
+    evaluators = [agent for agent in agents if agent.agent_type == "evaluator"]
     return evaluators[-1] if evaluators else agents[-1]
 
 
@@ -337,10 +327,3 @@ def _leaving(told: _Told) -> tuple[PlannedAgent, str]:
     if pattern in ("ContextAwareRouting", "Escalation", "Organic"):
         return agents[-1], "hands over, or whoever had it"
     return (_judge(agents) if pattern == "Redundant" else agents[-1]), "hands over"
-
-
-_PATTERNS: Final[dict[int, Callable[[_Telling, Agents], Iterator[Step]]]] = {
-    1: _Telling.routing, 2: _Telling.escalation, 3: _Telling.feedback,
-    4: _Telling.hierarchical, 5: _Telling.organic, 6: _Telling.pipeline,
-    7: _Telling.redundant, 8: _Telling.star, 9: _Telling.triage,
-}  # fmt: skip

@@ -1,5 +1,6 @@
 """Faults: what is wrong with a part of an action plan, said so that its author can put it right."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from keyword import iskeyword
@@ -9,7 +10,7 @@ from pydantic import ValidationError
 
 from weft.check.problems import find_problems
 from weft.diagrams.nodes import short_label
-from weft.findings import Path
+from weft.findings import Finding, Path, Place
 from weft.generator.code_check.python_code import invisible_sign
 from weft.generator.names import pascal_case, snake_case
 from weft.ids import AGENT_NAME, SNAKE_NAME
@@ -54,6 +55,12 @@ class Fault:
         return short_label(f"{self.path}: {self.message}{hint}", LONGEST_TEXT)
 
 
+def fault_finding(fault: Fault, place: Place) -> Finding:
+    """Return a fault at its place in the text that a person wrote."""
+    hint = (fault.hint,) if fault.hint else ()
+    return Finding("GEN007", "error", fault.message, place, hint=hint)
+
+
 def read_part(key: PartKey, data: object) -> DesignOutput | tuple[Fault, ...]:
     """Read a part of a plan, as a model replied; return the faults if its form is wrong.
 
@@ -82,6 +89,12 @@ def path_text(path: Path) -> str:
     """Write a path as people and models do: `WorkflowStrategy.modules[1].module_name`."""
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return "".join(steps).removeprefix(".")
+
+
+def text_path(text: str) -> Path:
+    """Return the path that a text names: the opposite of `path_text`."""
+    steps = re.findall(r"[^.\[\]]+", text)
+    return tuple(int(step) if step.isdigit() else step for step in steps)
 
 
 def pascal(path: str, name: str) -> Iterator[Fault]:

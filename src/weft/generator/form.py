@@ -6,7 +6,9 @@ from importlib.resources import files
 from typing import Final, TypeAlias
 
 from weft.errors import ExpressionError, UsageError
-from weft.findings import Path
+from weft.findings import Finding, Path
+from weft.generator.compile.values import CALLS
+from weft.generator.faults import fault_finding
 from weft.generator.names import pascal_case, snake_case
 from weft.generator.patterns import pattern_of
 from weft.generator.plan import make_plan
@@ -21,6 +23,7 @@ from weft.spec.form import (
     ASK_USER,
     DONE,
     END,
+    INITIATED_BY,
     TRIGGERS,
     Form,
     FormSource,
@@ -40,17 +43,10 @@ from weft.spec.plan import (
 from weft.spec.templates import references
 from weft.spec.workflow import plain
 
-__all__ = ["INITIATED_BY", "Form", "example_form", "form_plan", "read_form"]
+__all__ = ["Form", "example_form", "form_plan", "read_form"]
 
 #: The variable that holds the record of a case.
 RECORD: Final = "record"
-INITIATED_BY: Final[Mapping[Trigger, str]] = {
-    "chat": "user",
-    "form_submit": "user",
-    "schedule": "system",
-    "database_condition": "system",
-    "webhook": "external_event",
-}
 _KINDS: Final = {"database": "data_reference"}
 _MOST_FAULTS: Final = 8
 #: Where the faults of a plan are in the form that it was made from.
@@ -58,7 +54,7 @@ _PLACES: Final = re.compile(
     r"(modules|ModuleAgents|ui_components|global_context_variables|scenarios)\[(\d+)\]"
     r"|\.(watch|start|greeting|never)\b"
 )
-_KEYS: Final = ("reads", "shows", "tell", "takes")
+_KEYS: Final = ("reads", "writes", "shows", "tell", "takes")
 _Faults: TypeAlias = Iterator[tuple[Path, str, str]]
 
 
@@ -77,16 +73,24 @@ def read_form(file: str, text: str) -> Form:
         form, errors = read_part(open_document(file, document, "form"), Form)
         found += errors
     if form is None or found:
-        raise _refused([(str(each.place), each.message, "; ".join(each.hint)) for each in found])
+        raise _refused(found)
     faults = [*_faults(form)] or [_placed(each, form) for each in plan_faults(form_plan(form))]
+    faults = faults or [*_flow_faults(form)]
     if faults:
-        raise _refused([(str(document.place(path)), *said) for path, *said in faults])
+        raise _refused(
+            [
+                fault_finding(Fault("", message, hint), document.place(path))
+                for path, message, hint in faults
+            ]
+        )
     return form
 
 
-def _refused(wrong: Sequence[Sequence[str]]) -> UsageError:
-    lines = dict.fromkeys(f"{place}: {message}" for place, message, _ in wrong)
-    return UsageError("\n".join([*lines][:_MOST_FAULTS]), hint=wrong[0][2] or None)
+def _refused(wrong: Sequence[Finding]) -> UsageError:
+    found = {f"{each.place}: {each.message}": each for each in wrong}
+    hint = "; ".join(wrong[0].hint) or None
+    lines = "\n".join([*found][:_MOST_FAULTS])
+    return UsageError(lines, hint=hint, findings=tuple(found.values()))
 
 
 def _placed(fault: Fault, form: Form) -> tuple[Path, str, str]:
@@ -123,6 +127,12 @@ def _faults(form: Form) -> _Faults:
             yield ("steps", place, "name"), f"{step.name} is a target itself", "rename the step"
         for path, message, hint in _step_faults(form, step, known):
             yield ("steps", place, *path), message, hint
+    values = [*_kept(form), *form.data]
+    for name, source in form.data.items():
+        for field in source.fields if (source.url or "").startswith(CALLS) else ():
+            if field.name not in values:
+                message = f"no step writes {field.name}, which is sent"
+                yield ("data", name, "fields"), message, suggestion(field.name, values)
     for place, scenario in enumerate(form.scenarios):
         for name, taken in scenario.takes.items():
             outcomes = (*_outcomes(form, known[name]), ASK_USER) if name in known else taken
@@ -132,10 +142,34 @@ def _faults(form: Form) -> _Faults:
                     yield path, f"unknown outcome {outcome}", suggestion(outcome, outcomes)
 
 
+def _flow_faults(form: Form) -> _Faults:
+    """Yield the steps that no way leads to, and those from which none leads out."""
+    reached = _reached(form, form.steps[0].name, form.watch and form.watch.go_to)
+    for place, step in enumerate(form.steps):
+        if step.name not in reached:
+            yield ("steps", place, "name"), f"no outcome leads to {step.name}", "add one"
+        elif _reached(form, step.name).isdisjoint((USER, END)):
+            yield ("steps", place, "outcomes"), "no way leads to an end", "add an outcome to end"
+
+
+def _reached(form: Form, *names: str | None) -> set[str]:
+    """Return everything that some steps lead to, with these steps."""
+    steps, found = {step.name: step for step in form.steps}, set[str]()
+    waiting = [name for name in names if name]
+    while waiting:
+        name = waiting.pop()
+        if name not in found and name in steps:
+            waiting += [to for all_ in _outcomes(form, steps[name]).values() for to in all_]
+        found.add(name)
+    return found
+
+
 def _step_faults(form: Form, step: FormStep, known: Mapping[str, FormStep]) -> _Faults:
     attended = _trigger(form) == "chat"
     if step.asks_back and not attended:
-        yield ("asks_back",), "nobody is there to be asked", "use start: chat, or a question"
+        yield ("asks_back",), "a run with this start has no chat", "use start: chat, or a question"
+    if step.by == "person" and any(field.name in form.data for field in step.writes):
+        yield ("writes",), "a person fills in values and calls no service", "let an agent call it"
     told = {"decision", *(field.name for field in step.writes)}
     for each in references(step.tell or "") if step.by == "person" else ():
         if each.name not in told:
@@ -145,7 +179,7 @@ def _step_faults(form: Form, step: FormStep, known: Mapping[str, FormStep]) -> _
         if not SNAKE_NAME.match(outcome):
             yield from ((path, *fault) for fault in _condition_faults(form, outcome, step))
         if USER in targets and not attended:
-            yield path, "nobody is waited for", "a run with this start has no chat: write end"
+            yield path, "a run with this start has no chat", "write end"
         if not targets:
             yield path, "nothing follows", "name a step, user or end"
         members = [known[name] for name in targets if name in known]
@@ -168,7 +202,7 @@ def _condition_faults(form: Form, text: str, step: FormStep) -> Iterator[tuple[s
 
 
 def _parallel(form: Form, steps: Iterable[FormStep]) -> Iterator[tuple[str, str]]:
-    """Yield why steps cannot work in parallel: they ask nobody, and one step follows all."""
+    """Yield why steps cannot work in parallel: they ask no one, and one step follows all."""
     following = {
         to for step in steps for targets in _outcomes(form, step).values() for to in targets
     }

@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from typing import Final, cast
 
-from pydantic import ValidationError
-
-from weft.check.problems import find_problems
 from weft.errors import RetryModel
 from weft.findings import Json
-from weft.generator.faults import DesignOutput, Fault, PartKey, path_text, read_part
+from weft.generator.assemble import form_findings
+from weft.generator.faults import DesignOutput, Fault, PartKey, read_part
 from weft.generator.output_models import FORMS
 from weft.generator.plan import make_plan
 from weft.generator.rules import (
@@ -131,15 +129,10 @@ def _broken_rules(read: DesignOutput, values: Mapping[str, Json]) -> tuple[Fault
 
 def _form_faults(agent: str, output: Mapping[str, Json]) -> tuple[Fault, ...]:
     """Return where a part of the package does not have the form of its files."""
-    model = FORMS[agent].model
-    try:
-        model.model_validate(_given(output))
-    except ValidationError as error:
-        return tuple(
-            Fault(path_text(problem.path), problem.message, "; ".join(problem.hint))
-            for problem in find_problems(error, model)
-        )
-    return ()
+    return tuple(
+        Fault(finding.place.file.partition("/")[2], finding.message, "; ".join(finding.hint))
+        for finding in form_findings(agent, _given(output))
+    )
 
 
 def _repair_faults(

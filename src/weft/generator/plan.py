@@ -80,58 +80,48 @@ class _Named(dict[str, JsonValue]):
     """Things by their names, in the order in which they stand in the plan."""
 
 
+#: What entries of lists are named by; the first that all entries have counts.
+_NAMES: Final = (("agent", "tool"), ("module_name",), ("agent_name",), ("name",), ("when",))
+
+
 def _by_name(plan: ActionPlan) -> _Fields:
-    """Return a plan as data in which what has a name stands under it."""
+    """Return a plan as data, with named entries under their names instead of in lists."""
     data = plain(plan)
     data.pop("version", None)
-    selection = cast("_Fields", data["PatternSelection"])
-    _name_by(selection, "workflows", "name")
-    strategy = cast("_Fields", data["WorkflowStrategy"])
-    purposes = [_purpose(it.module_name) for it in plan.strategy.modules]
-    for module in _entries(strategy["modules"]):
-        # The number is the place, which says nothing about what the module is.
-        module["module_name"] = _purpose(str(module["module_name"]))
-        del module["module_index"]
-        _name_by(module, "leads_to", "when")
-    _name_by(strategy, "modules", "module_name")
+    purposes = [_purpose(module.module_name) for module in plan.strategy.modules]
     blueprint = cast("_Fields", data["TechnicalBlueprint"])
-    for component in _entries(blueprint.get("ui_components", [])):
-        component["module_name"] = _purpose(str(component["module_name"]))
-        _name_by(component, "fields", "name")
-    for variable in _entries(blueprint.get("global_context_variables", [])):
-        _name_by(variable, "fields", "name")
-    _name_by(blueprint, "global_context_variables", "name")
-    _name_by(blueprint, "ui_components", "agent", "tool")
+    strategy = cast("_Fields", data["WorkflowStrategy"])
+    for entry in (*_entries(strategy["modules"]), *_entries(blueprint.get("ui_components", []))):
+        # The number is the place, which says nothing about what the module is.
+        entry["module_name"] = _purpose(str(entry["module_name"]))
+        entry.pop("module_index", None)
     data["ModuleAgents"] = [
         cast("JsonValue", {"module": purposes[index] if index < len(purposes) else index, **agent})
-        for index, agent in _indexed(data["ModuleAgents"])
+        for module in _entries(data["ModuleAgents"])
+        for index in [cast("int", module["module_index"])]
+        for agent in _entries(module["agents"])
     ]
-    _name_by(data, "ModuleAgents", "agent_name")
-    return data
-
-
-def _indexed(modules: JsonValue) -> Iterator[tuple[int, _Fields]]:
-    """Return each agent with the index of its module."""
-    for module in _entries(modules):
-        for agent in _entries(module["agents"]):
-            for key in ("agent_tools", "lifecycle_tools", "system_hooks"):
-                _name_by(agent, key, "name")
-            yield cast("int", module["module_index"]), agent
+    return cast("_Fields", _named(data))
 
 
 def _entries(value: JsonValue) -> list[_Fields]:
     return cast("list[_Fields]", value)
 
 
-def _name_by(fields: _Fields, key: str, *names: str) -> None:
-    """Put what is listed under `key` under its names instead."""
-    if key not in fields:
-        return
+def _named(value: JsonValue) -> JsonValue:
+    """Put the entries of lists under their names, if they have any."""
+    if isinstance(value, dict):
+        return {key: _named(inner) for key, inner in value.items()}
+    items = value if isinstance(value, list) else []
+    if not (items and all(isinstance(item, dict) for item in items)):
+        return value
+    entries = _entries(items)
+    keys = next((keys for keys in _NAMES if all(set(keys) <= {*each} for each in entries)), ())
     found = _Named()
-    for entry in _entries(fields[key]):
-        name = ".".join(str(entry.pop(it)) for it in names)
-        found[unique(name, found)] = cast("JsonValue", entry)
-    fields[key] = found
+    for entry in entries if keys else ():
+        rest = {key: inner for key, inner in entry.items() if key not in keys}
+        found[unique(".".join(str(entry[key]) for key in keys), found)] = _named(rest)
+    return found or value
 
 
 def _purpose(module_name: str) -> str:

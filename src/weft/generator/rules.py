@@ -314,6 +314,8 @@ def _used(
         yield from outcomes_faults(path, agent.outcomes)
         yield from names_faults(f"{path}.reads", agent.reads, known)
         yield from names_faults(f"{path}.writes", agent.writes, known)
+        written = ((f"{path}.writes[{place}]", name) for place, name in enumerate(agent.writes))
+        yield from unique("value", written)
 
 
 def _boundary(point: LifecyclePoint, lifecycle: PlannedLifecycle | None) -> Iterator[Fault]:

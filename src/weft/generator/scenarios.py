@@ -144,7 +144,7 @@ class _Play:
                 key = "cancel" if "cancel" in entry else "answer"
                 turns = (each for each in self.wiring.turns if entry.get(key) in _names(each))
                 turn = next(turns, None)
-                tool = turn.tool if turn and turn.decided_by else str(entry.get(key, ""))
+                tool = turn.tool if turn and turn.is_person else str(entry.get(key, ""))
                 self.written.setdefault(tool, []).append({**entry, key: tool} if tool else entry)
 
     def _addresses(self) -> JsonMap:
@@ -206,7 +206,7 @@ class _Play:
         """Return what a turn comes to: as the plan says, or one outcome after the other."""
         takes, before = self.planned.takes, self.replies.get(turn.name, ())
         taken = next((takes[key] for key in _names(turn) if key in takes), ())
-        if len(before) < len(taken):
+        if len(before) < len(taken) and taken[len(before)] in turn.values:
             return taken[len(before)]
         if turn.asks and self.said and not taken:
             return ASK_USER
@@ -231,11 +231,11 @@ class _Play:
             if question.name not in self.requests:
                 replies.append([{question.name: {"briefing": "[sample] briefing"}}])
                 self._answer(turn, question.name, None)
-        fields = self._fields(turn, None if turn.decided_by else outcome)
+        fields = self._fields(turn, None if turn.is_person else outcome)
         fields |= _mapping(left[0]) if left else {}
         replies.append(fields or "[sample] done")
         self.known |= {name: value for name, value in fields.items() if value is not None}
-        if turn.decided_by:
+        if turn.is_person:
             self._answer(turn, turn.tool, outcome)
         for name in turn.agent.writes if outcome != ASK_USER else ():
             variable = self.spec.variables.get(name)

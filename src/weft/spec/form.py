@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, StringConstraints, Tag
 from pydantic_core import PydanticCustomError
 
 from weft.spec import keys
+from weft.spec.orchestrator import InitiatedBy
 from weft.spec.part import TEXT_OR_OBJECT, Name, Part, Text, Words
 from weft.spec.plan import PlannedField, PlannedStart, ScenarioStep, Several, Trigger
 from weft.spec.scenario import ASKED
@@ -26,6 +27,13 @@ TRIGGERS: Final[dict[StartWord, Trigger]] = {
     "schedule": "schedule",
     "webhook": "webhook",
     "document": "database_condition",
+}
+INITIATED_BY: Final[dict[Trigger, InitiatedBy]] = {
+    "chat": "user",
+    "form_submit": "user",
+    "schedule": "system",
+    "database_condition": "system",
+    "webhook": "external_event",
 }
 
 

@@ -75,9 +75,15 @@ def test_a_good_component_passes():
         (GOOD + "send();", "runs when the file is loaded"),
         (GOOD + "const x = String(1);", "runs when the file is loaded"),
         (GOOD.replace("onResponse({ decision, comment: comment.trim() })", "1"), "never calls"),
-        (GOOD.replace("comment: comment.trim()", "note: comment"), "must call onResponse({...}) with exactly: decision, comment"),
+        (
+            GOOD.replace("comment: comment.trim()", "note: comment"),
+            "must call onResponse({...}) with exactly: decision, comment",
+        ),
         (GOOD.replace("{ decision, comment: comment.trim() }", "{ ...payload }"), "with exactly"),
-        (GOOD.replace("{ decision, comment: comment.trim() }", "payload"), "must call onResponse({...}) with exactly: decision, comment"),
+        (
+            GOOD.replace("{ decision, comment: comment.trim() }", "payload"),
+            "must call onResponse({...}) with exactly: decision, comment",
+        ),
         (GOOD.replace("onSubmit={send}", "onSubmit={onResponse}"), "passes onResponse on"),
     ],
 )

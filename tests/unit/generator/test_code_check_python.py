@@ -1,8 +1,8 @@
 """Python that a model wrote: what passes, and what each refusal says. None of it is run."""
 
-import pytest
-
 from dataclasses import replace
+
+import pytest
 
 from weft.generator.code_check.python_code import (
     MAX_BYTES,
@@ -253,7 +253,9 @@ def test_a_library_may_be_used_if_it_is_required():
     assert faults(source)
     assert faults(source, requirements=frozenset({"python-dateutil"})) == []
     assert imported_libraries(source, ["python-dateutil"]) == ["python-dateutil"]
-    assert faults(with_body("pass", "from requests import get"), requirements=frozenset({"requests"}))
+    assert faults(
+        with_body("pass", "from requests import get"), requirements=frozenset({"requests"})
+    )
 
 
 def test_decorator_tool_passes():

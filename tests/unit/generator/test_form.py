@@ -40,10 +40,12 @@ def line_with(text: str) -> int:
         ("{Red Flags: none}", "{Red Flags: no}", "unknown outcome no", "none"),
         ("{Red Flags: none}", "{Red Flag: none}", '"Red Flag" is not there', "Red Flags?"),
         ("[flag]", "[flag: strr]", '"strr" is not a type', "did you mean str?"),
-        ("tell: The", 'tell: "{x}"  #', "unknown field x", "decision"),
+        ("tell: The", 'tell: "{x}", task: The', "unknown field x", "decision"),
         ("name: Intake", "name: user", "user is a target itself", "rename the step"),
         ("name: Summary", "name: Nurse", "is there already", None),
         ("writes: [flag]", "who: role:x", '"who" has no effect', "remove"),
+        ("complete: Red Flags", "complete: Intake", "no way leads to an end", "outcome to end"),
+        ("done: Nurse", "done: end", "no outcome leads to Nurse", "add one"),
         ("workflow: ClinicIntake", "workflow: clinic", "is not PascalCase", "write Clinic"),
     ],
 )
@@ -52,7 +54,7 @@ def test_a_mistake_is_refused_with_its_place_and_a_remedy(before, after, message
     lines = [line for line in said.splitlines() if message in line]
     assert lines, said
     places = {line_with(before), line_with(before) + 1}
-    if before not in ("never:", "name: Summary"):
+    if before not in ("never:", "name: Summary", "done: Nurse"):
         assert any(int(line.split(":")[1]) in places for line in lines), said
     if hint:
         assert hint in (remedy or "")
@@ -62,8 +64,7 @@ def test_a_mistake_is_refused_with_its_place_and_a_remedy(before, after, message
     ("line", "message"),
     [
         ("start: schedule", "the start schedule needs its details"),
-        ("start: webhook", "nobody is there to be asked"),
-        ("start: {cron: 1 2}", "five fields"),
+        ("start: webhook", "a run with this start has no chat"),
         ("key: user_id", '"key" has no effect without "record"'),
         ("data: {x: {from: database, key: nobody}}", "nobody is no variable to find it by"),
         ("data: {x: {from: database, url: u}}", "the type is data_reference"),
@@ -116,6 +117,11 @@ def test_the_start_is_a_word_or_its_details(start, trigger, initiated_by):
     strategy = plan.strategy
     assert (strategy.trigger, strategy.initiated_by) == (trigger, initiated_by)
     assert strategy.human_in_loop == (trigger == "chat")
+
+
+def test_a_wrong_schedule_is_refused_at_the_start():
+    said, _ = refusal(f"workflow: W\ndescription: D.\nstart: {{cron: 1 2}}\nsteps: [{STEP}]")
+    assert said.startswith("form.yaml:3:")
 
 
 def test_json_is_read_as_well_and_fields_have_three_spellings():

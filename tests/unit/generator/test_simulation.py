@@ -258,18 +258,13 @@ def needy(source):
     )
 
 
-def test_failed_tool_is_logged_although_the_run_ends():
-    found = simulate(needy({"type": "static", "value": None}), {"tools/t.py": NEEDY})
-    assert {run.outcome for run in found.runs} == {"completed"}
-    assert found.problems == (
-        "the tool act failed: ValueError at tools/t.py:8: ADDRESS is not set",
-    )
-
-
-def test_declined_tool_call_is_not_a_failure():
-    named = {"type": "environment", "env_var": "ADDRESS"}
-    found = simulate(needy(named), {"tools/t.py": NEEDY})
-    assert found.ok, found.problems
+@pytest.mark.parametrize(
+    "source", [{"type": "static", "value": None}, {"type": "file", "path": "x"}]
+)
+def test_tool_that_refuses_made_up_values_does_not_refuse_the_package(source):
+    """G11: stand-ins take the place of code that validates what it is given."""
+    found = simulate(needy(source), {"tools/t.py": NEEDY})
+    assert found.ok, (found.problems, found.missed)
 
 
 def test_messages_of_people_are_shown_too():
@@ -293,25 +288,25 @@ def test_a_time_that_must_pass_passes():
 
 
 @pytest.mark.parametrize(
-    ("code", "problem"),
+    "code",
     [
-        (b"import no_such_library\n\ndef act() -> str: ...\n", "the workflow cannot be linked"),
-        (
-            b"import asyncio\n\n\nasync def act() -> str:\n    await asyncio.Event().wait()\n",
-            "a run did not end: it took more than 0.6 s",
-        ),
+        b"import no_such_library\n\ndef act() -> str: ...\n",
+        b"def act(x: str = open('canary', 'w')) -> str: ...\n",
+        b"open('canary', 'w')\n\ndef act() -> str:\n    open('canary', 'w')\n    return ''\n",
+        b"import asyncio\n\nasync def act() -> str:\n    await asyncio.Event().wait()\n",
+        b"def act(",
     ],
 )
-def test_failing_or_endless_code_is_reported(code, problem):
+def test_code_is_not_executed(code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     acted = {"type": "tool_call", "tool": "act"}
     spec = declared(
         tools=[tool("act")],
         variables={"done": derived("bool", False, acted)},
         handoffs=[{**END, "condition": "done"}, {"source_agent": "Clerk", "target_agent": "user"}],
     )
-    found = simulate(spec, {"tools/t.py": code}, run_seconds=0.6)
-    assert found.problems[0].startswith(problem)
-    assert not found.ok
+    assert simulate(spec, {"tools/t.py": code}).ok
+    assert not [*tmp_path.iterdir()]
 
 
 def test_run_without_an_end_is_reported():
@@ -321,8 +316,8 @@ def test_run_without_an_end_is_reported():
     assert not found.ok
 
 
-def test_value_that_code_never_sets_is_reported():
-    brought = {"type": "tool_response", "tool": "act", "response_key": "state"}
+def test_stand_ins_return_what_variables_are_set_from():
+    brought = {"type": "tool_response", "tool": "act", "response_key": "state.of.it"}
     spec = declared(
         agents=("Clerk", "Boss"),
         tools=[tool("act")],
@@ -334,13 +329,9 @@ def test_value_that_code_never_sets_is_reported():
             {"source_agent": "Boss", "target_agent": "terminate"},
         ],
     )
-    found = simulate(spec, {"tools/t.py": b'def act() -> dict:\n    return {"state": "good"}\n'})
-    assert found.unvisited_agents == ("Boss",)
-    assert found.unvisited_rules == ("Clerk -> Boss when state == 'bad'", "Boss -> terminate")
-    assert found.missed[0] == "no simulated run came to Boss"
-    assert found.problems == ()
-    assert not found.ok
-    assert not found.limited  # Many runs knew how to come there.
+    code = b'def act() -> dict:\n    return {"state": {"of": {"it": "good"}}}\n'
+    found = simulate(spec, {"tools/t.py": code})
+    assert found.ok, found.missed
 
 
 def test_boards_and_flows_are_not_simulated():
@@ -349,8 +340,9 @@ def test_boards_and_flows_are_not_simulated():
         assert simulate(package.spec, package.code).problems
 
 
-#: Its states follow each other over several agents, which only an exploration sees.
-NEAR = [item for item in PACKAGES if item.name != "Hierarchical"]
+#: Their states follow each other over several agents, which only an exploration sees.
+FAR = ("Hierarchical", "CustomerSupportRouter")
+NEAR = [item for item in PACKAGES if item.name not in FAR]
 
 
 @pytest.mark.parametrize("folder", NEAR, ids=lambda folder: folder.name)

@@ -132,10 +132,10 @@ class Note extends WidgetType {
   }
 
   override toDOM(): HTMLElement {
-    const { severity, code, message } = this.finding;
+    const { severity, code, message, hint } = this.finding;
     const note = document.createElement("div");
     note.className = `note finding-${severity}`;
-    note.textContent = `${severity} ${code}: ${message}`;
+    note.textContent = [`${severity} ${code}: ${message}`, ...hint].join("; ");
     return note;
   }
 }

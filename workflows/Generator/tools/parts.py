@@ -1,5 +1,7 @@
 """Stores the parts of the package, each as its agent returned it. Nothing of them is executed."""
 
+from collections.abc import Iterator
+
 from weft import Context
 from weft.generator.judging import accepted_files, accepted_repair
 from weft.generator.steps import REPLACED, STEP_OF
@@ -15,11 +17,16 @@ def _keep(
     context_variables.set(STEP_OF[agent].writes, part)
     if instead_of:
         context_variables.set("compiled_because", f"{agent}: {instead_of}")
-    return {"written": [f"{len(value)} {key}" for key, value in part.items() if _is_list(value)]}
+    return {"written": list(_counts(part))}
 
 
-def _is_list(value: object) -> bool:
-    return isinstance(value, list) and bool(value)
+def _counts(part: dict[str, object]) -> Iterator[str]:
+    """Yield how many entries a part has, by their kind."""
+    plan = part.get("ContextVariablesPlan")
+    lists = {"variables": plan.get("definitions", {})} if isinstance(plan, dict) else part
+    for key, value in lists.items():
+        if isinstance(value, list | dict) and value:
+            yield f"{len(value)} {key.replace('_', ' ')}"
 
 
 def tools_manifest(context_variables: Context, **output: object) -> dict[str, list[str]]:

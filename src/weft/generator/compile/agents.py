@@ -28,15 +28,14 @@ _MESSAGE: Final = "agent_message"
 
 def is_visible(values: Values, turn: Turn) -> bool:
     """Return whether the user of the run sees what an agent says: it talks to them."""
-    if turn.decided_by or not values.workflow.is_attended:
+    if turn.is_person or not values.workflow.is_attended:
         return False
-    groups = {
-        name for group in values.wiring.groups if group.next == TERMINATE for name in group.members
+    ending = {
+        name for each in values.wiring.groups if each.next == TERMINATE for name in each.members
     }
-    ends = any(way.target in (USER, TERMINATE) and way.when for way in turn.ways)
-    always = [way.target for way in turn.ways if not way.when and not turn.outcomes]
-    last = bool({USER, TERMINATE}.intersection(always))
-    return turn.asks or bool(turn.agent.tell) or ends or last or turn.name in groups
+    met = {way.target for way in turn.ways if way.when or not turn.outcomes}
+    met_by_user = not met.isdisjoint((USER, TERMINATE)) or turn.name in ending
+    return turn.asks or turn.agent.tell is not None or met_by_user
 
 
 def make_agent(values: Values, turn: Turn) -> Agent:
@@ -70,7 +69,7 @@ def make_agent(values: Values, turn: Turn) -> Agent:
 
 
 def _role(turn: Turn) -> str:
-    if turn.decided_by:
+    if turn.is_person:
         return f"You are {turn.name}. A person decides here; you prepare the question."
     made = (
         f" What you produce is {turn.agent.generation_mode}." if turn.agent.generation_mode else ""
@@ -89,7 +88,7 @@ def _steps(values: Values, turn: Turn) -> Iterator[str]:
     if not values.is_structured(turn):
         yield "Say what you have done, in full, for the agent that follows."
         return
-    if turn.decided_by:
+    if turn.is_person:
         yield "Reply with JSON. In briefing, say in full what the person must know to decide."
         return
     yield "Reply with JSON."

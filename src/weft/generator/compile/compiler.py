@@ -46,7 +46,7 @@ def compile_draft(workflow: WorkflowPlan) -> Draft:
         agents=tuple(make_agent(values, turn) for turn in wiring.turns),
         variables=found,
         exposure=exposure(values, found),
-        handoffs=handoffs(wiring),
+        handoffs=tuple(handoffs(wiring)),
         tools=tuple(each.tool for each in made),
         models=(*form_model(values), *outputs),
         registry=registry,
@@ -73,5 +73,5 @@ def _notes(workflow: WorkflowPlan, found: Mapping[str, Variable]) -> Iterator[st
     for name, variable in found.items():
         source = variable.source
         if isinstance(source, ExternalSource):
-            asked = ", and nobody approves it" if source.approval == "never" else ""
+            asked = " and without an approval" if source.approval == "never" else ""
             yield f"{name} is called without a key{asked}: add auth if the service needs one"

@@ -1,28 +1,18 @@
 """The orchestrator: how runs start and end, and which agents the user sees."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, cast
 
 from weft.generator.compile.agents import is_visible
 from weft.generator.compile.texts import line, plain, title
 from weft.generator.compile.values import Values
 from weft.generator.compile.variables import WATCHED
-from weft.generator.compile.wiring import Turn, Wiring
+from weft.generator.compile.wiring import Turn, Way, Wiring
 from weft.generator.data_rules import start_fields
 from weft.generator.names import snake_case
-from weft.ids import USER
+from weft.ids import TERMINATE
+from weft.spec import orchestrator as spec
 from weft.spec.agents import Handoff
-from weft.spec.orchestrator import (
-    ChatStart,
-    DatabaseStart,
-    FormStart,
-    Orchestrator,
-    ScheduleStart,
-    Start,
-    StartupMode,
-    WebhookStart,
-    WorkflowDependencies,
-)
 from weft.spec.patterns import PatternOrDefault
 from weft.spec.plan import PlannedStart
 from weft.spec.type_field import ModelField, OutputModel
@@ -35,17 +25,17 @@ _CRON: Final = "0 6 * * *"
 _CONDITION: Final = "status == 'new'"
 
 
-def make_orchestrator(values: Values) -> Orchestrator:
+def make_orchestrator(values: Values) -> spec.Orchestrator:
     """Return the settings of the workflow as a whole."""
     workflow, wiring = values.workflow, values.wiring
     strategy = workflow.strategy
-    mode: StartupMode = "UserDriven" if strategy.initiated_by == "user" else "AgentDriven"
+    mode: spec.StartupMode = "UserDriven" if strategy.initiated_by == "user" else "AgentDriven"
     if strategy.trigger != "chat":
         mode = "BackendOnly"
     turns = max(_LEAST_TURNS, _TURNS_EACH * len(workflow.agents))
     greeting = strategy.greeting or f"{line(workflow.description, 500)} What is it about?"
     seen = tuple(turn.name for turn in wiring.turns if is_visible(values, turn))
-    return Orchestrator(
+    return spec.Orchestrator(
         workflow_name=workflow.name,
         description=plain(workflow.description),
         orchestration_pattern=cast("PatternOrDefault", workflow.pattern.name),
@@ -58,82 +48,66 @@ def make_orchestrator(values: Values) -> Orchestrator:
         initial_message_to_user=plain(greeting) if mode == "UserDriven" else None,
         initial_message=None if mode == "UserDriven" else f"Begin. {line(workflow.description)}",
         visual_agents=seen,
-        workflow_dependencies=WorkflowDependencies(required_workflows=workflow.requires),
+        workflow_dependencies=spec.WorkflowDependencies(required_workflows=workflow.requires),
         parallel=wiring.groups,
     )
 
 
-def _start(values: Values) -> Start:
+def _start(values: Values) -> spec.Start:
     """Return how a run begins; what the plan leaves open has a plain default."""
     strategy = values.workflow.strategy
     start = strategy.start or PlannedStart()
     match strategy.trigger:
         case "chat":
-            return ChatStart()
+            return spec.ChatStart()
         case "form_submit":
-            return FormStart(form=form_name(values))
+            return spec.FormStart(form=next((each.name for each in form_model(values)), None))
         case "schedule":
-            return ScheduleStart(cron=start.cron or _CRON, timezone=start.timezone or "UTC")
+            return spec.ScheduleStart(cron=start.cron or _CRON, timezone=start.timezone or "UTC")
         case "database_condition":
             collection = start.collection or f"{values.workflow.name}Requests"
-            return DatabaseStart(collection=collection, condition=start.condition or _CONDITION)
+            return spec.DatabaseStart(
+                collection=collection, condition=start.condition or _CONDITION
+            )
         case "webhook":
             path = start.path or snake_case(values.workflow.name, "start").replace("_", "-")
-            return WebhookStart(path=path)
-
-
-def form_name(values: Values) -> str | None:
-    """Return the name of the model of the form that starts a run, if there is one."""
-    fields = start_fields(values.workflow.strategy)
-    is_form = values.workflow.strategy.trigger == "form_submit"
-    return f"{values.workflow.name}Form" if is_form and fields else None
+            return spec.WebhookStart(path=path)
 
 
 def form_model(values: Values) -> tuple[OutputModel, ...]:
-    """Return the model of the form that starts a run."""
-    name = form_name(values)
-    if not name:
-        return ()
+    """Return the model of the form that starts a run, if there is one."""
+    strategy = values.workflow.strategy
     fields = {
         field.name: ModelField(
             type=field.value_type, description=line(field.description or title(field.name))
         )
-        for field in start_fields(values.workflow.strategy)
+        for field in start_fields(strategy)
     }
+    if strategy.trigger != "form_submit" or not fields:
+        return ()
+    name = f"{values.workflow.name}Form"
     return (OutputModel(name=name, description="What is filled in to start.", fields=fields),)
 
 
-def handoffs(wiring: Wiring) -> tuple[Handoff, ...]:
-    """Return the rules; those of an agent are evaluated in the order of its ways."""
-    rules: list[Handoff] = []
+def handoffs(wiring: Wiring) -> Iterator[Handoff]:
+    """Yield the rules; those of an agent are evaluated in the order of its ways."""
     for turn in wiring.turns:
-        if wiring.watch and wiring.watch != turn.name and _hears(turn, wiring):
-            rules.append(
-                Handoff(
-                    source_agent=turn.name,
-                    target_agent=wiring.watch,
-                    condition=WATCHED,
-                    condition_scope="pre",
-                    priority=0,
-                )
-            )
+        if wiring.watch and turn.name in wiring.interrupted:
+            rule = Handoff(source_agent=turn.name, target_agent=wiring.watch, priority=0)
+            yield rule.model_copy(update={"condition": WATCHED, "condition_scope": "pre"})
         for place, way in enumerate(turn.ways, 1):
-            rules.append(
-                Handoff(
-                    source_agent=turn.name,
-                    target_agent=way.target,
-                    condition=way.condition,
-                    priority=place,
-                    reason=line(way.reason) or None,
-                )
+            yield Handoff(
+                source_agent=turn.name,
+                target_agent=way.target,
+                condition=way.condition,
+                priority=place,
+                reason=_reason(turn, way) if way.target == TERMINATE else None,
             )
-    return tuple(rules)
 
 
-def _hears(turn: Turn, wiring: Wiring) -> bool:
-    """Return whether a message of the user may arrive before a turn of an agent."""
-    waits = any(way.target == USER for way in turn.ways)
-    return not turn.is_member and (waits or turn.name == wiring.entry)
+def _reason(turn: Turn, way: Way) -> str:
+    nothing = "done" if not turn.outcomes else "nothing was decided"
+    return line(f"{turn.module.purpose}: {way.when or nothing}")
 
 
 def notes_on_start(values: Values) -> Sequence[str]:

@@ -79,7 +79,7 @@ def function_file(
         inside = "".join(f"    {each},\n" for each in parameters)
         head = f"{start} {name}(\n{inside}) -> {result}:"
     body = "\n".join(lines)
-    text = "\n".join([head, *_docstring(purpose, fields), indent(body, "    ")])
+    text = "\n".join([head, f'    """{_doc(purpose)}"""', indent(body, "    ")])
     return f'"""{_doc(purpose)}"""\n\n{_imports(head + body)}\n\n{text}\n'
 
 
@@ -88,14 +88,6 @@ def _imports(code: str) -> str:
     found = {module: [name for name in names if name in words] for module, names in _NAMES.items()}
     lines = (f"from {each} import {', '.join(names)}\n" for each, names in found.items() if names)
     return "\n".join(lines)
-
-
-def _docstring(purpose: str, fields: Sequence[PlannedField]) -> list[str]:
-    told = [each for each in fields if each.description]
-    if not told:
-        return [f'    """{_doc(purpose)}"""']
-    arguments = [f"        {each.name}: {_doc(each.description or '')}" for each in told]
-    return [f'    """{_doc(purpose)}', "", "    Args:", *arguments, '    """']
 
 
 def _doc(text: str) -> str:

@@ -1,12 +1,12 @@
 """Tools: what records a decision, what asks a person, and what the plan does not say how to do."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
 from weft.generator.compile.python import CONTEXT, function_file, mapping, string
 from weft.generator.compile.texts import line, title
-from weft.generator.compile.values import Values
+from weft.generator.compile.values import Values, optional
 from weft.generator.compile.wiring import Turn
 from weft.generator.data_rules import start_fields
 from weft.generator.names import pascal_case
@@ -35,31 +35,23 @@ class Made:
 def reply_fields(values: Values, turn: Turn) -> list[PlannedField]:
     """Return the fields of the structured reply of an agent, which its tool gets."""
     fields = [each for each in values.of_reply(turn) if each.name not in (_OUTCOME, "briefing")]
-    if turn.decided_by:
+    if turn.is_person:
         return [_BRIEFING, *fields]
     if turn.asks:
         # What the user has not said yet is null.
-        fields = [_optional(field) for field in fields]
+        fields = [each.model_copy(update={"type": optional(each.value_type)}) for each in fields]
     if not turn.outcomes:
         return fields
     told = "What this has come to."
     return [PlannedField(name=_OUTCOME, type=LiteralOf(turn.values), description=told), *fields]
 
 
-def _optional(field: PlannedField) -> PlannedField:
-    is_optional = isinstance(field.value_type, OptionalOf)
-    type_ = field.value_type if is_optional else OptionalOf(field.value_type)
-    return field.model_copy(update={"type": type_})
-
-
 def tools_of(values: Values, turn: Turn) -> Iterator[Made]:
     """Yield the tools of an agent."""
-    if turn.decided_by:
-        yield _person(values, turn, turn.decided_by)
-    elif values.is_structured(turn):
+    if not turn.is_person and values.is_structured(turn):
         yield _recorder(values, turn)
-    for question in turn.questions:
-        yield _person(values, turn, question)
+    for tool in turn.asking:
+        yield _person(values, turn, tool)
     for tool in turn.agent.agent_tools:
         if tool.interaction_mode == "none":
             yield _unwritten(turn, tool)
@@ -72,34 +64,25 @@ def _unwritten(turn: Turn, tool: PlannedTool) -> Made:
     asked = [PlannedField(name="request", description="What is wanted.")]
     body = [f"raise Refuse({string(f'not written yet: {purpose}{service}')})"]
     text = function_file(tool.name, purpose, asked, body, result="str")
-    entry = AgentTool(
-        agent=turn.name, file=f"{tool.name}.py", function=tool.name, description=purpose
-    )
-    return Made(entry, text)
+    return Made(_entry(turn, tool.name, purpose), text)
 
 
 def _recorder(values: Values, turn: Turn) -> Made:
     """Return the tool that every reply of an agent calls: it keeps what the agent has decided."""
     fields = reply_fields(values, turn)
     purpose = f"Records what {turn.name} has come to."
-    body = [*_required(values, turn), *_keys(values, fields), *_kept(values, fields, turn)]
-    body += _called(values, turn)
     names = [field.name for field in fields]
-    text = function_file(
-        turn.tool,
-        purpose,
-        fields,
-        [*body, f"return {mapping((name, name) for name in names)}"],
-        result=_OBJECT,
-    )
-    entry = AgentTool(
-        agent=turn.name,
-        file=f"{turn.tool}.py",
-        function=turn.tool,
-        description=purpose,
-        auto_invoke=True,
-    )
-    return Made(entry, text)
+    written = {name: name for name in names if name in turn.agent.writes}
+    body = [*_required(values, turn), *_keys(values, fields), *_kept(values, written)]
+    body += _called(values, turn)
+    body.append(f"return {mapping((name, name) for name in names)}")
+    text = function_file(turn.tool, purpose, fields, body, result=_OBJECT)
+    entry = _entry(turn, turn.tool, purpose)
+    return Made(entry.model_copy(update={"auto_invoke": True}), text)
+
+
+def _entry(turn: Turn, name: str, purpose: str) -> AgentTool:
+    return AgentTool(agent=turn.name, file=f"{name}.py", function=name, description=purpose)
 
 
 def _required(values: Values, turn: Turn) -> Iterator[str]:
@@ -131,31 +114,29 @@ def _keys(values: Values, fields: Sequence[PlannedField]) -> Iterator[str]:
             yield from (f"    await {CONTEXT}.refresh({string(name)})" for name in documents)
 
 
-def _kept(values: Values, fields: Sequence[PlannedField], turn: Turn) -> Iterator[str]:
-    """Yield the lines that put values into the records that keep them."""
+def _kept(values: Values, given: Mapping[str, str]) -> Iterator[str]:
+    """Yield the lines that put values into the records that keep them, as soon as keys are known.
+
+    What the start of the run has brought is put there as well.
+    """
+    brought = [field.name for field in start_fields(values.workflow.strategy)]
     for record in dict.fromkeys(values.kept_in.values()):
-        own = [field.name for field in fields if values.kept_in.get(field.name) == record]
-        own = [name for name in own if name in turn.agent.writes]
+        own = {name: each for name, each in given.items() if values.kept_in.get(name) == record}
         if not own:
             continue
-        brought = [
-            (field.name, f"{CONTEXT}.get({string(field.name)})")
-            for field in start_fields(values.workflow.strategy)
-            if values.kept_in.get(field.name) == record and field.name not in own
-        ]
-        yield f"_kept = {mapping([*brought, *((name, name) for name in own)])}"
-        yield from _put(values, record)
+        fields = {name: _get(name) for name in brought if values.kept_in.get(name) == record}
+        yield f"_kept = {mapping((fields | own).items())}"
+        yield "_kept = {name: value for name, value in _kept.items() if value is not None}"
+        key = values.planned[record].key
+        known = key in values.fields
+        if known:
+            yield f"if {_get(key or '')} is not None:"
+        whole = f"{{**{CONTEXT}.get_dict({string(record)}), **_kept}}"
+        yield f"{'    ' if known else ''}{CONTEXT}.set({string(record)}, {whole})"
 
 
-def _put(values: Values, record: str) -> Iterator[str]:
-    """Yield the lines that add values to a record, as soon as its key is known."""
-    yield "_kept = {name: value for name, value in _kept.items() if value is not None}"
-    key = values.planned[record].key
-    known = key in values.fields
-    if known:
-        yield f"if {CONTEXT}.get({string(key or '')}) is not None:"
-    whole = f"{{**{CONTEXT}.get_dict({string(record)}), **_kept}}"
-    yield f"{'    ' if known else ''}{CONTEXT}.set({string(record)}, {whole})"
+def _get(name: str) -> str:
+    return f"{CONTEXT}.get({string(name)})"
 
 
 def _called(values: Values, turn: Turn) -> Iterator[str]:
@@ -173,22 +154,23 @@ def _called(values: Values, turn: Turn) -> Iterator[str]:
 
 def _person(values: Values, turn: Turn, tool: PlannedTool) -> Made:
     """Return a tool that asks a person: for the decision, or for values."""
-    decides = turn.decided_by == tool
+    decides = turn.is_person and turn.tool == tool.name
     fields = reply_fields(values, turn) if decides else [_BRIEFING]
     answered = values.answer_fields(turn, tool.name)
     asked = [each for each in answered if not (decides and each.name == _DECISION)]
-    if decides:
+    if decides and turn.outcomes:
         told = "Your decision"
         asked.insert(
             0, PlannedField(name=_DECISION, type=LiteralOf(turn.outcomes), description=told)
         )
     shown = turn.component(tool.name)
-    shows = [name for name in (shown.shows if shown else ()) if _can_show(values, name)]
-    pairs = [(field.name, field.name) for field in fields]
-    pairs += [(name, _value(values, name)) for name in shows if name not in dict(pairs)]
+    shows = {name: _value(values, name) for name in (shown.shows if shown else ())}
+    pairs = [*(shows | {field.name: field.name for field in fields}).items()]
     body = [f"_shown = {mapping(pairs)}"]
     body.append(f"_answer = await use_ui_tool({string(tool.name)}, _shown)")
-    body += [*_kept(values, fields, turn), *_answer_kept(values, answered), "return _answer"]
+    written = {each.name: each.name for each in fields if each.name in turn.agent.writes}
+    written |= {each.name: f"_answer.get({string(each.name)})" for each in answered}
+    body += [*_kept(values, written), "return _answer"]
     purpose = line(tool.purpose) or f"Asks a person for {title(tool.name)}."
     label = line(shown.label) if shown else title(tool.name)
     entry = UiTool(
@@ -209,24 +191,12 @@ def _person(values: Values, turn: Turn, tool: PlannedTool) -> Made:
     return Made(entry.model_copy(update={"for_": turn.asked_by(tool.name)}), text)
 
 
-def _can_show(values: Values, name: str) -> bool:
-    return name in values.kept_in or name in values.own or name in values.planned
-
-
 def _value(values: Values, name: str) -> str:
     """Return the expression for a value that is shown."""
     record = values.kept_in.get(name)
     if record and name not in values.own:
         return f"{CONTEXT}.get_dict({string(record)}).get({string(name)})"
-    return f"{CONTEXT}.get({string(name)})"
-
-
-def _answer_kept(values: Values, fields: Sequence[PlannedField]) -> Iterator[str]:
-    for record in dict.fromkeys(values.kept_in.values()):
-        own = [field.name for field in fields if values.kept_in.get(field.name) == record]
-        if own:
-            yield f"_kept = {mapping((name, f'_answer.get({string(name)})') for name in own)}"
-            yield from _put(values, record)
+    return _get(name)
 
 
 def _payload(label: str, names: Sequence[str]) -> JsonMap:

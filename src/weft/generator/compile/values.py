@@ -9,10 +9,15 @@ from weft.generator.workflow_plan import WorkflowPlan
 from weft.ids import BUILT_IN_VARIABLES
 from weft.spec.plan import PlannedField, PlannedVariable
 from weft.spec.templates import references
-from weft.spec.types import LiteralOf
+from weft.spec.types import LiteralOf, OptionalOf, TypeExpr
 
 #: How the address of a service begins that is called: with a method that changes something.
 CALLS = ("POST ", "PUT ", "PATCH ", "DELETE ")
+
+
+def optional(type_: TypeExpr) -> TypeExpr:
+    """Return a type whose values may be null."""
+    return type_ if isinstance(type_, OptionalOf) else OptionalOf(type_)
 
 
 @dataclass(frozen=True)
@@ -45,29 +50,25 @@ class Values:
     @cached_property
     def fields(self) -> dict[str, PlannedField]:
         """All values that are set one by one: fields of records, answers, and of the start."""
-        planned = self.planned.values()
-        states = (
-            PlannedField(
-                name=each.name,
-                type=LiteralOf(each.outcomes) if each.outcomes else each.value_type,
-                description=each.purpose,
-            )
-            for each in planned
-            if self.kind(each.name) == "state"
-        )
-        records = (
-            field
-            for each in planned
-            if self.kind(each.name) == "data_entity"
-            for field in each.fields
-        )
-        asked = (field for each in self.workflow.blueprint.ui_components for field in each.fields)
-        found = (*start_fields(self.workflow.strategy), *records, *asked, *states)
+        found = list(start_fields(self.workflow.strategy))
+        for each in self.planned.values():
+            found += each.fields if self.kind(each.name) == "data_entity" else ()
+        found += self._asked
+        for each in self.planned.values():
+            if self.kind(each.name) == "state":
+                type_ = LiteralOf(each.outcomes) if each.outcomes else each.value_type
+                state = PlannedField(name=each.name, type=type_, description=each.purpose)
+                found.append(state)
         return {field.name: field for field in found}
+
+    @cached_property
+    def _asked(self) -> list[PlannedField]:
+        """What people fill in."""
+        return [field for each in self.workflow.blueprint.ui_components for field in each.fields]
 
     def of_reply(self, turn: Turn) -> list[PlannedField]:
         """Return the values that the structured reply of an agent sets."""
-        shown = turn.component(turn.tool) if turn.decided_by else None
+        shown = turn.component(turn.tool) if turn.is_person else None
         filled_in = {field.name for field in shown.fields} if shown else set[str]()
         return [
             self.fields[name]
@@ -77,7 +78,7 @@ class Values:
 
     def is_structured(self, turn: Turn) -> bool:
         """Return whether an agent replies with fields, which a tool gets."""
-        return bool(turn.outcomes or turn.decided_by or self.of_reply(turn) or self.calls(turn))
+        return bool(turn.outcomes or turn.is_person or self.of_reply(turn) or self.calls(turn))
 
     def calls(self, turn: Turn) -> list[str]:
         """Return the services that are called when an agent has decided."""
@@ -93,7 +94,7 @@ class Values:
         shown = turn.component(tool)
         if shown and shown.fields:
             return list(shown.fields)
-        is_question = not turn.decided_by or turn.decided_by.name != tool
+        is_question = not turn.is_person or turn.tool != tool
         return [PlannedField(name="answer", description="Your answer")] if is_question else []
 
     @cached_property
@@ -115,25 +116,18 @@ class Values:
 
         What is only answered, and read by no agent, is in the conversation.
         """
-        brought = {field.name for field in start_fields(self.workflow.strategy)}
+        agents = self.workflow.agents
         shown = {name for each in self.workflow.blueprint.ui_components for name in each.shows}
-        read = shown.union(*(agent.reads for agent in self.workflow.agents))
-        return [
-            name
-            for name in self.fields
-            if name in self.inserted
-            or name in brought
-            or (name not in self.kept_in and (name in self.written or name in read))
-        ]
-
-    @cached_property
-    def written(self) -> set[str]:
-        """The states of the plan that something sets."""
-        asked = {
-            field.name for each in self.workflow.blueprint.ui_components for field in each.fields
-        }
-        written = asked.union(*(agent.writes for agent in self.workflow.agents))
-        return {name for name in written if self.kind(name) == "state"}
+        read = shown.union(*(agent.reads for agent in agents))
+        set_ = {field.name for field in self._asked}.union(*(agent.writes for agent in agents))
+        kept = {self.kept_in[name] for name in set_ if name in self.kept_in}
+        brought = {field.name for field in start_fields(self.workflow.strategy)}
+        needed = self.inserted.union(
+            name for name in brought if name in read or self.kept_in.get(name) in kept
+        )
+        states = {name for name in set_ if self.kind(name) == "state"}
+        loose = (read | states) - self.kept_in.keys()
+        return [name for name in self.fields if name in needed or name in loose]
 
     @cached_property
     def keys(self) -> dict[str, list[str]]:

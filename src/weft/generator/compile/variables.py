@@ -6,37 +6,22 @@ from typing import Final
 from weft.check.secrets import names_a_key
 from weft.errors import ExpressionError
 from weft.generator.compile.texts import line, title
-from weft.generator.compile.values import CALLS, Values
+from weft.generator.compile.values import CALLS, Values, optional
 from weft.generator.compile.wiring import Turn
 from weft.generator.names import pascal_case
 from weft.ids import BUILT_IN_VARIABLES
+from weft.spec import triggers as on
+from weft.spec import variables as sources
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import names as names_in
 from weft.spec.part import JsonMap, JsonValue
 from weft.spec.plan import PlannedVariable
 from weft.spec.templates import references
-from weft.spec.triggers import (
-    Contains,
-    HandoffTrigger,
-    ToolResponseTrigger,
-    Trigger,
-    UiResponseTrigger,
-    UserTextTrigger,
-)
+from weft.spec.triggers import Trigger
 from weft.spec.type_field import ModelField
 from weft.spec.type_parser import parse_type
 from weft.spec.types import ANY, DictOf, LiteralOf, OptionalOf, Scalar, TypeExpr
-from weft.spec.variables import (
-    ComputedSource,
-    DatabaseSource,
-    DerivedSource,
-    EntitySource,
-    EnvironmentSource,
-    ExternalSource,
-    FileSource,
-    Source,
-    Variable,
-)
+from weft.spec.variables import Source, Variable
 
 #: True from a watched word until the agent that took over hands off.
 WATCHED: Final = "watched_word_said"
@@ -55,9 +40,9 @@ def variables(values: Values) -> dict[str, Variable]:
         if made and not (made.secret and name not in values.inserted):
             found[name] = made
     found |= dict(_addresses(found))
-    if values.wiring.watch and (watch := values.workflow.strategy.watch):
-        words = [UserTextTrigger(match=Contains(contains=word)) for word in watch.words]
-        over = HandoffTrigger(source_agent=values.wiring.watch, value=False)
+    if values.wiring.interrupted and (watch := values.workflow.strategy.watch):
+        words = [on.UserTextTrigger(match=on.Contains(contains=word)) for word in watch.words]
+        over = on.HandoffTrigger(source_agent=values.wiring.watch, value=False)
         found[WATCHED] = _flag("Whether the user has said a watched word.", *words, over)
     return found
 
@@ -76,12 +61,12 @@ def missing_notes(values: Values, found: Mapping[str, Variable]) -> Iterator[str
 
 def _derived(type_: TypeExpr, told: str, triggers: Sequence[Trigger]) -> Variable:
     unique = {each.model_dump_json(): each for each in triggers}
-    source = DerivedSource(triggers=tuple(unique.values()))
+    source = sources.DerivedSource(triggers=tuple(unique.values()))
     return Variable(type=type_, description=line(told), source=source)
 
 
 def _flag(told: str, *triggers: Trigger) -> Variable:
-    source = DerivedSource(default=False, triggers=triggers)
+    source = sources.DerivedSource(default=False, triggers=triggers)
     return Variable(type=Scalar("bool"), description=told, source=source)
 
 
@@ -91,9 +76,9 @@ def _own(values: Values, name: str) -> Variable:
     triggers: list[Trigger] = []
     for turn in values.wiring.turns:
         if field in values.of_reply(turn) and name not in values.keys:
-            triggers.append(ToolResponseTrigger(tool=turn.tool, argument=name))
+            triggers.append(on.ToolResponseTrigger(tool=turn.tool, argument=name))
         triggers += [
-            UiResponseTrigger(tool=tool.name, response_key=name)
+            on.UiResponseTrigger(tool=tool.name, response_key=name)
             for tool in turn.asking
             if any(name == each.name for each in values.answer_fields(turn, tool.name))
         ]
@@ -103,34 +88,45 @@ def _own(values: Values, name: str) -> Variable:
 def _of_turn(values: Values, turn: Turn) -> Iterator[tuple[str, Variable]]:
     """Yield what the turn of an agent has come to, and which of its questions were answered."""
     if turn.variable:
-        trigger: Trigger = ToolResponseTrigger(tool=turn.tool, argument="outcome")
-        if turn.decided_by:
-            trigger = UiResponseTrigger(tool=turn.tool, response_key="decision")
+        trigger: Trigger = on.ToolResponseTrigger(tool=turn.tool, argument="outcome")
+        if turn.is_person:
+            trigger = on.UiResponseTrigger(tool=turn.tool, response_key="decision")
         told = f"What {turn.name} has come to."
         yield turn.variable, _derived(LiteralOf(turn.values), told, [trigger])
     for question in turn.questions if values.is_structured(turn) else ():
         told = f"Whether {question.name} was answered."
-        yield f"{question.name}_answered", _flag(told, ToolResponseTrigger(tool=question.name))
+        yield f"{question.name}_answered", _flag(told, on.ToolResponseTrigger(tool=question.name))
 
 
 def _planned(values: Values, planned: PlannedVariable) -> Variable | None:
-    """Return a variable of the plan that is not set value by value."""
-    kind, name = values.kind(planned.name), planned.name
-    type_, source = planned.value_type or _OBJECT, _source(values, planned)
-    if source is None:
-        return None
-    if kind == "computed":
-        type_ = Scalar("bool")
-    elif kind == "config":
-        type_ = planned.value_type or OptionalOf(_TEXT)
-    elif isinstance(source, FileSource) and source.format == "text":
-        type_ = _TEXT
-    elif values.is_called(name):
-        type_ = planned.value_type or OptionalOf(_OBJECT)
-    elif planned.shared and kind == "data_reference":
-        type_ = parse_type("list[any]")
+    """Return a variable of the plan that is not set value by value; None if nothing says how."""
+    kind, name, type_ = values.kind(planned.name), planned.name, planned.value_type or _OBJECT
+    source: Source | None = None
+    match kind:
+        case "data_entity":
+            source = _entity(planned)
+        case "data_reference":
+            source = _documents(planned)
+            type_ = parse_type("list[any]") if planned.shared else type_
+        case "external":
+            source = _service(values, planned)
+            type_ = optional(type_) if values.is_called(name) else type_
+        case "file":
+            path = planned.url or f"data/{name}.json"
+            form = _FORMATS.get(path.rpartition(".")[2], "text")
+            default: JsonValue = "" if form == "text" else {}
+            given: JsonMap = {"path": path, "format": form, "default": default}
+            source = sources.FileSource.model_validate(given)
+            type_ = _TEXT if form == "text" else type_
+        case "config":
+            source = sources.EnvironmentSource(env_var=name.upper())
+            type_ = planned.value_type or OptionalOf(_TEXT)
+        case "computed":
+            source, type_ = _computed(values, planned), Scalar("bool")
+        case _:
+            pass
     in_parallel = any(turn.is_member for turn in values.wiring.turns)
-    return Variable(
+    return source and Variable(
         type=type_,
         description=line(planned.purpose) or title(name),
         source=source,
@@ -140,45 +136,20 @@ def _planned(values: Values, planned: PlannedVariable) -> Variable | None:
     )
 
 
-def _source(values: Values, planned: PlannedVariable) -> Source | None:
-    match values.kind(planned.name):
-        case "data_entity":
-            return _entity(planned)
-        case "data_reference":
-            return _documents(planned)
-        case "external":
-            return _service(values, planned)
-        case "file":
-            path = planned.url or f"data/{planned.name}.json"
-            form = _FORMATS.get(path.rpartition(".")[2], "text")
-            default: JsonValue = "" if form == "text" else {}
-            return FileSource.model_validate({"path": path, "format": form, "default": default})
-        case "config":
-            return EnvironmentSource(env_var=planned.name.upper())
-        case "computed":
-            return _computed(values, planned)
-        case _:
-            return None
-
-
-def _entity(planned: PlannedVariable) -> EntitySource:
-    return EntitySource(
-        collection=planned.collection or pascal_case(planned.name, "Documents"),
-        search_by=_key(planned),
-        schema={
-            field.name: ModelField(
-                type=OptionalOf(field.value_type)
-                if not isinstance(field.value_type, OptionalOf)
-                else field.value_type,
-                description=line(field.description or ""),
-            )
-            for field in planned.fields
-        },
-        default={},
+def _entity(planned: PlannedVariable) -> sources.EntitySource:
+    fields = {
+        each.name: ModelField(
+            type=optional(each.value_type), description=line(each.description or "")
+        )
+        for each in planned.fields
+    }
+    collection = planned.collection or pascal_case(planned.name, "Documents")
+    return sources.EntitySource(
+        collection=collection, search_by=_key(planned), schema=fields, default={}
     )
 
 
-def _documents(planned: PlannedVariable) -> DatabaseSource:
+def _documents(planned: PlannedVariable) -> sources.DatabaseSource:
     names: list[JsonValue] = [field.name for field in planned.fields]
     is_one = len(names) == 1 and planned.value_type not in (None, _OBJECT)
     given: JsonMap = {"collection": planned.collection or pascal_case(planned.name, "Documents")}
@@ -187,10 +158,12 @@ def _documents(planned: PlannedVariable) -> DatabaseSource:
         by: JsonMap = {planned.key: f"{{{planned.key}}}"} if planned.key else {}
         given |= {"query_template": by, "find": "many", "default": []}
     else:
-        given |= {"search_by": _key(planned), "default": None if is_one else {}}
+        # A number that is not found has no honest default: the turn fails.
+        nothing = "" if planned.value_type == _TEXT else None
+        given |= {"search_by": _key(planned), "default": nothing if is_one else {}}
     if planned.key and planned.key not in BUILT_IN_VARIABLES:
         given["refresh_strategy"] = "on_demand"
-    return DatabaseSource.model_validate(given)
+    return sources.DatabaseSource.model_validate(given)
 
 
 def _key(planned: PlannedVariable) -> str:
@@ -198,7 +171,7 @@ def _key(planned: PlannedVariable) -> str:
     return planned.key or ("app_id" if planned.shared else "chat_id")
 
 
-def _service(values: Values, planned: PlannedVariable) -> ExternalSource:
+def _service(values: Values, planned: PlannedVariable) -> sources.ExternalSource:
     """Return a service that is read with GET, or called by a tool."""
     url = planned.url or f"{{{planned.name}_url}}"
     method, _, address = url.partition(" ") if url.startswith(CALLS) else ("GET", "", url)
@@ -210,15 +183,15 @@ def _service(values: Values, planned: PlannedVariable) -> ExternalSource:
     if method == "GET":
         given["refresh_strategy"] = "on_demand"
         given["default"] = {} if planned.value_type in (None, _OBJECT) else None
-        return ExternalSource.model_validate(given)
+        return sources.ExternalSource.model_validate(given)
     body: JsonMap = {field.name: f"{{{field.name}}}" for field in planned.fields}
-    # If nobody is there to approve a call, the approval of the plan counts.
+    # If no one is there to approve a call, the approval of the plan counts.
     approval = "write" if values.workflow.is_attended else "never"
     more: JsonMap = {"method": method, "body": body or None, "approval": approval}
-    return ExternalSource.model_validate(given | more)
+    return sources.ExternalSource.model_validate(given | more)
 
 
-def _computed(values: Values, planned: PlannedVariable) -> ComputedSource | None:
+def _computed(values: Values, planned: PlannedVariable) -> sources.ComputedSource | None:
     """Return a value that a condition of the plan says."""
     for text in (planned.trigger_hint or "", planned.purpose):
         try:
@@ -226,18 +199,18 @@ def _computed(values: Values, planned: PlannedVariable) -> ComputedSource | None
         except ExpressionError:
             continue
         if names and all(name in values.own or name in values.planned for name in names):
-            return ComputedSource(computation=text, inputs=names)
+            return sources.ComputedSource(computation=text, inputs=names)
     return None
 
 
 def _addresses(found: Mapping[str, Variable]) -> Iterator[tuple[str, Variable]]:
     """Yield the settings that stand in addresses and are no variables of the plan."""
     for variable in found.values():
-        url = variable.source.url if isinstance(variable.source, ExternalSource) else ""
+        url = variable.source.url if isinstance(variable.source, sources.ExternalSource) else ""
         for each in references(url):
             if each.name not in found and each.name not in BUILT_IN_VARIABLES:
                 told = f"A part of the address of {variable.description}"
-                source = EnvironmentSource(env_var=each.name.upper())
+                source = sources.EnvironmentSource(env_var=each.name.upper())
                 yield (
                     each.name,
                     Variable(type=OptionalOf(_TEXT), description=line(told), source=source),
@@ -249,10 +222,12 @@ def exposure(values: Values, found: Mapping[str, Variable]) -> dict[str, tuple[s
 
     An agent that reads nothing in particular sees the records.
     """
-    agents = values.workflow.agents
     named = {
-        values.kept_in.get(name, name) for each in agents for name in (*each.reads, *each.writes)
+        values.kept_in.get(name, name) for each in values.workflow.agents for name in each.reads
     }
+    for each in values.workflow.agents:
+        written = (values.kept_in.get(name, name) for name in each.writes)
+        named.update(name for name in written if values.kind(name) != "state")
     free = {name for name in values.planned if name not in named}
     shown: dict[str, tuple[str, ...]] = {}
     for turn in values.wiring.turns:

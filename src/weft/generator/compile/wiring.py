@@ -1,8 +1,7 @@
 """Wiring: what the turn of each agent can come to, and which agent follows."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from weft.errors import ExpressionError
@@ -13,70 +12,54 @@ from weft.ids import SNAKE_NAME, TERMINATE, USER
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import And, Compare, Condition, Name, Not, Or, Value, print_condition
 from weft.spec.conditions import names as names_in
-from weft.spec.form import ASK_USER, END
+from weft.spec.form import ASK_USER, DONE, END
 from weft.spec.orchestrator import ParallelGroup
 from weft.spec.plan import PlannedAgent, PlannedComponent, PlannedTool
 
 #: In defaults: what follows the module.
 _EXIT: Final = ""
 #: By agent: what it can come to, and what follows; "" is whatever it comes to.
-_Ways: TypeAlias = dict[str, list[tuple[str, str]]]
-_Table: TypeAlias = Callable[[Sequence[str]], _Ways]
-
-
-def _chain(names: Sequence[str]) -> _Ways:
-    return {name: [("", after)] for name, after in pairwise((*names, _EXIT))}
-
-
-def _named(names: Sequence[str]) -> list[tuple[str, str]]:
-    return [(snake_case(name, "agent"), name) for name in names]
-
-
-def _hub(names: Sequence[str]) -> _Ways:
-    hub, *others = names
-    return {hub: [*_named(others), ("done", _EXIT)], **{name: [("", hub)] for name in others}}
-
-
-def _routing(names: Sequence[str]) -> _Ways:
-    return {names[0]: _named(names[1:]), **{name: [("", _EXIT)] for name in names[1:]}}
-
-
-def _escalation(names: Sequence[str]) -> _Ways:
-    tiers = {tier: [("solved", _EXIT), ("escalate", above)] for tier, above in pairwise(names)}
-    return {**tiers, names[-1]: [("", _EXIT)]}
-
-
-def _feedback(names: Sequence[str]) -> _Ways:
-    return {**_chain(names), names[-1]: [("accepted", _EXIT), ("revise", names[0])]}
-
-
-def _organic(names: Sequence[str]) -> _Ways:
-    return {
-        name: [*_named([other for other in names if other != name]), ("done", _EXIT)]
-        for name in names
-    }
-
-
-def _triage(names: Sequence[str]) -> _Ways:
-    first, *workers, last = names
-    turns = pairwise((*workers, workers[0]))
-    works = {name: [("more", after), ("finished", last)] for name, after in turns}
-    return {first: [("", workers[0])], **works, last: [("", _EXIT)]}
-
-
-#: The ways of modules whose plan names none, by the pattern and the least number of agents.
-_DEFAULTS: Final[Mapping[str, tuple[int, _Table]]] = {
-    "ContextAwareRouting": (2, _routing),
-    "Escalation": (2, _escalation),
-    "FeedbackLoop": (2, _feedback),
-    "Hierarchical": (2, _hub),
-    "Organic": (2, _organic),
-    "Star": (2, _hub),
-    "TriageWithTasks": (3, _triage),
+_Ways = dict[str, list[tuple[str, str]]]
+_Table: TypeAlias = Mapping[str, Sequence[tuple[str, str]]]
+_CHAIN: Final[_Table] = {"others": [("", "next")]}
+_HUB: Final[_Table] = {"first": [("", "each"), ("done", "exit")], "others": [("", "first")]}
+#: The ways of modules whose plan names none, by the place of the agent. `next` is the exit for the
+#: last agent, `each` all others by their names, `worker` the next one between first and last.
+_DEFAULTS: Final[Mapping[str, _Table]] = {
+    "ContextAwareRouting": {"first": [("", "each")], "others": [("", "exit")]},
+    "Escalation": {
+        "last": [("", "exit")],
+        "others": [("solved", "exit"), ("escalate", "next")],
+    },
+    "FeedbackLoop": {**_CHAIN, "last": [("accepted", "exit"), ("revise", "first")]},
+    "Hierarchical": _HUB,
+    "Organic": {"others": [("", "each"), ("done", "exit")]},
+    "Star": _HUB,
+    "TriageWithTasks": {**_CHAIN, "middle": [("more", "worker"), ("finished", "last")]},
 }
 #: In a module of this pattern, all agents but the last work in parallel.
 _REDUNDANT: Final = "Redundant"
 _LEAST_GROUP: Final = 3
+
+
+def _defaults(pattern: str, names: Sequence[str]) -> _Ways:
+    """Return the ways of the agents of a module by its pattern; one agent leads to the exit."""
+    table = _DEFAULTS.get(pattern, _CHAIN) if len(names) > 1 else _CHAIN
+    found, workers = _Ways(), names[1:-1]
+    for place, name in enumerate(names):
+        role = "first" if place == 0 else "last" if name == names[-1] else "middle"
+        targets = {"exit": _EXIT, "first": names[0], "last": names[-1]}
+        targets["next"] = names[place + 1] if name != names[-1] else _EXIT
+        targets["worker"] = workers[place % len(workers)] if workers else names[-1]
+        others = [(snake_case(other, "agent"), other) for other in names if other != name]
+        found[name] = [
+            way
+            for when, to in table.get(role, table["others"])
+            for way in (others if to == "each" else [(when, targets[to])])
+        ]
+    return found
+
+
 #: What a person decides if the plan does not say.
 APPROVED: Final = "approved"
 REJECTED: Final = "rejected"
@@ -89,7 +72,6 @@ class Way:
     when: str
     target: str
     condition: str | None
-    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -105,10 +87,9 @@ class Turn:
     variable: str | None
     #: Whether it may ask the user back, and wait for the answer.
     asks: bool
-    #: The tool that is called with every structured reply.
+    #: The tool that is called with every structured reply; whether a person decides by it.
     tool: str
-    #: The same if a person decides by it; None if the agent decides.
-    decided_by: PlannedTool | None
+    is_person: bool
     #: The other tools that ask somebody.
     questions: tuple[PlannedTool, ...]
     components: tuple[PlannedComponent, ...]
@@ -128,7 +109,7 @@ class Turn:
     @property
     def asking(self) -> tuple[PlannedTool, ...]:
         """All tools that ask somebody."""
-        return (*((self.decided_by,) if self.decided_by else ()), *self.questions)
+        return tuple(each for each in self.agent.agent_tools if each.interaction_mode != "none")
 
     def component(self, tool: str) -> PlannedComponent | None:
         """Return what a tool shows, if the plan says."""
@@ -137,7 +118,7 @@ class Turn:
     def asked_by(self, tool: str) -> str | None:
         """Return who answers a tool; None: the user of the run."""
         shown = self.component(tool)
-        decides = self.decided_by is not None and self.decided_by.name == tool
+        decides = self.is_person and tool == self.tool
         return (shown.approver if shown else None) or (self.agent.approver if decides else None)
 
 
@@ -152,16 +133,27 @@ class Wiring:
     watch: str | None
     notes: tuple[str, ...]
 
-
-def wire(workflow: WorkflowPlan) -> Wiring:
-    """Return how the agents of a workflow follow each other."""
-    return _Wire(workflow).wiring()
+    @property
+    def interrupted(self) -> list[str]:
+        """The agents before whose turns a watched word may be said: they wait for the user."""
+        return [
+            turn.name
+            for turn in self.turns
+            if self.watch not in (None, turn.name)
+            and not turn.is_member
+            and (turn.name == self.entry or any(way.target == USER for way in turn.ways))
+        ]
 
 
 def condition_names(wiring: Wiring) -> set[str]:
     """Return the variables that conditions test."""
     conditions = (way.condition for turn in wiring.turns for way in turn.ways)
     return {name for text in conditions if text for name in names_in(parse_condition(text))}
+
+
+def wire(workflow: WorkflowPlan) -> Wiring:
+    """Return how the agents of a workflow follow each other."""
+    return _Wire(workflow).wiring()
 
 
 class _Wire:
@@ -176,23 +168,24 @@ class _Wire:
         self.entries = {module.index: self._entry(module) for module in workflow.modules}
 
     def wiring(self) -> Wiring:
-        ways = {
-            agent: found
-            for module, after in pairwise((*self.workflow.modules, None))
-            if module
-            for agent, found in self._module(module, after).items()
-        }
-        members = {name for group in self.groups.values() for name in group.members}
-        turns = [
-            self._turn(agent, module, ways[agent.agent_name], members)
-            for module in self.workflow.modules
-            for agent in module.agents
-        ]
+        modules, ways = self.workflow.modules, _Ways()
+        for before, module, after in zip(
+            (None, *modules), modules, (*modules[1:], None), strict=False
+        ):
+            following = self.entries[after.index] if after else TERMINATE
+            back = before.agents[-1].agent_name if before else TERMINATE
+            ways |= self._module(module, following, back)
+        groups = tuple(self._followed(group, ways) for group in self.groups.values())
+        members = {name for group in groups for name in group.members}
         watch = self.workflow.strategy.watch
         return Wiring(
-            entry=self.entries[self.workflow.modules[0].index],
-            turns=tuple(turns),
-            groups=tuple(self._followed(group, ways) for group in self.groups.values()),
+            entry=self.entries[modules[0].index],
+            turns=tuple(
+                self._turn(agent, module, ways[agent.agent_name], members)
+                for module in modules
+                for agent in module.agents
+            ),
+            groups=groups,
             watch=self._target(watch.to) if watch else None,
             notes=tuple(self.notes),
         )
@@ -200,11 +193,9 @@ class _Wire:
     def _entry(self, module: PlannedModule) -> str:
         """Return the agent with which a module begins, or the group that it begins with."""
         names = [agent.agent_name for agent in module.agents]
-        if module.pattern.name == _REDUNDANT and len(names) >= _LEAST_GROUP:
-            return self._group(
-                f"{pascal_case(module.purpose, 'Module')}Group", names[:-1], names[-1]
-            )
-        return names[0]
+        if module.pattern.name != _REDUNDANT or len(names) < _LEAST_GROUP:
+            return names[0]
+        return self._group(f"{pascal_case(module.purpose, 'Module')}Group", names[:-1], names[-1])
 
     def _group(self, name: str, members: Sequence[str], following: str | None) -> str:
         name = unique(name, self.taken)
@@ -218,12 +209,10 @@ class _Wire:
         """Return a group with what follows all its members."""
         if group.next:
             return group
-        following = dict.fromkeys(to for name in group.members for _, to in ways[name])
+        following = [*dict.fromkeys(to for name in group.members for _, to in ways[name])]
         if len(following) > 1:
-            self.notes.append(
-                f"after {', '.join(group.members)} always {next(iter(following))} follows"
-            )
-        return group.model_copy(update={"next": next(iter(following))})
+            self.notes.append(f"after {', '.join(group.members)} always {following[0]} follows")
+        return group.model_copy(update={"next": following[0]})
 
     def _target(self, name: str) -> str:
         """Return the agent, group or end that a way of the plan leads to."""
@@ -232,63 +221,29 @@ class _Wire:
                 return self.entries[module.index]
         return TERMINATE if name == END else name
 
-    def _module(self, module: PlannedModule, after: PlannedModule | None) -> _Ways:
+    def _module(self, module: PlannedModule, following: str, back: str) -> _Ways:
         """Return the ways of the agents of a module: those of the plan before the defaults."""
-        following = self.entries[after.index] if after else TERMINATE
         names = [agent.agent_name for agent in module.agents]
-        least, table = _DEFAULTS.get(module.pattern.name, (1, _chain))
-        defaults = table(names) if len(names) >= least else _chain(names)
+        defaults = _defaults(module.pattern.name, names)
         leads: dict[str, list[str]] = {}
         for way in module.leads_to:
             leads.setdefault(way.when, []).append(self._target(way.to))
-        leaving = [name for name in names if any(to == _EXIT for _, to in defaults[name])]
         own = {outcome for agent in module.agents for outcome in agent.outcomes}
-        found: _Ways = {}
-        for place, agent in enumerate(module.agents):
+        # What no agent of the module names belongs to the one with which the module ends.
+        owner = [name for name in names if _EXIT in dict(defaults[name]).values()] or names
+        found = _Ways()
+        for agent, before in zip(module.agents, (back, *names), strict=False):
             name = agent.agent_name
-            is_owner = name == (leaving or names)[-1]
             mine = {
-                when: self._together(name, when, to)
+                when: to[0]
+                if len(to) == 1
+                else self._group(f"{name}{pascal_case(when, 'Next')}Group", to, None)
                 for when, to in leads.items()
-                if when in agent.outcomes or (is_owner and when not in own)
+                if when in agent.outcomes or (name == owner[-1] and when not in own)
             }
-            back = names[place - 1] if place else self._before(module)
-            ways = self._ways(agent, mine, defaults[name], back)
+            ways = _agent_ways(agent, mine, defaults[name], before)
             found[name] = [(when, following if to == _EXIT else to) for when, to in ways]
         return found
-
-    def _before(self, module: PlannedModule) -> str:
-        earlier = [each for each in self.workflow.modules if each.index < module.index]
-        return earlier[-1].agents[-1].agent_name if earlier else TERMINATE
-
-    def _together(self, name: str, when: str, targets: Sequence[str]) -> str:
-        """Return the one target of an outcome: several become a group."""
-        if len(targets) == 1:
-            return targets[0]
-        return self._group(f"{name}{pascal_case(when, 'Next')}Group", targets, None)
-
-    def _ways(
-        self,
-        agent: PlannedAgent,
-        mine: Mapping[str, str],
-        default: list[tuple[str, str]],
-        back: str,
-    ) -> list[tuple[str, str]]:
-        by_name = dict(default)
-        onward = by_name.get("") or next((to for _, to in default if to == _EXIT), default[-1][1])
-        outcomes: Sequence[str] = agent.outcomes
-        if not outcomes and not mine:
-            if not is_person(agent):
-                return default
-            if len(default) > 1:
-                outcomes = list(by_name)
-            else:
-                by_name = {APPROVED: onward, REJECTED: back}
-                outcomes = list(by_name)
-        rest = [(name, by_name.get(name, onward)) for name in outcomes if name not in mine]
-        # The plan says where the module ends; inside of it, the pattern still counts.
-        inside = [] if outcomes else [way for way in default if way[0] and way[1] != _EXIT]
-        return [*mine.items(), *rest, *inside]
 
     def _turn(
         self,
@@ -300,34 +255,29 @@ class _Wire:
         name, is_member = agent.agent_name, agent.agent_name in members
         asking = [tool for tool in agent.agent_tools if tool.interaction_mode != "none"]
         decides = is_person(agent) and bool(asking) and not is_member
-        asks = agent.human_interaction in ("context", "feedback") and self.workflow.is_attended
-        turn = Turn(
+        talks = agent.human_interaction in ("context", "feedback") and self.workflow.is_attended
+        asks = talks and not decides and not is_member
+        if asks and [when for when, _ in ways] == [""]:
+            ways = [(DONE, ways[0][1])]
+        outcomes = {when: self._outcome(when) for when, _ in ways if when and not is_member}
+        named = tuple(outcome for outcome in outcomes.values() if outcome)
+        if asks and not named:
+            named = (DONE,)
+        variable = self._variable(agent, named) if named else None
+        return Turn(
             agent=agent,
             module=module,
-            outcomes=(),
-            ways=(),
-            variable=None,
-            asks=asks and not decides and not is_member,
+            outcomes=named,
+            ways=() if is_member else tuple(_rules(ways, outcomes, variable, waits=asks)),
+            variable=variable,
+            asks=asks,
             tool=asking[0].name if decides else self._recorder(name),
-            decided_by=asking[0] if decides else None,
+            is_person=decides,
             questions=tuple(asking[1:] if decides else asking),
             components=tuple(
                 each for each in self.workflow.blueprint.ui_components if each.agent == name
             ),
             is_member=is_member,
-        )
-        if is_member:
-            return turn
-        if turn.asks and [when for when, _ in ways] == [""]:
-            ways = [("done", ways[0][1])]
-        outcomes = {when: self._outcome(when) for when, _ in ways if when}
-        names = tuple(name for name in outcomes.values() if name)
-        variable = self._variable(agent, names) if names else None
-        return replace(
-            turn,
-            outcomes=names,
-            variable=variable,
-            ways=tuple(self._rules(turn, ways, outcomes, variable)),
         )
 
     def _recorder(self, name: str) -> str:
@@ -353,39 +303,57 @@ class _Wire:
                 return planned.name
         return unique(f"{snake_case(agent.agent_name, 'agent')}_outcome", self.known)
 
-    def _rules(
-        self,
-        turn: Turn,
-        ways: Sequence[tuple[str, str]],
-        outcomes: Mapping[str, str],
-        variable: str | None,
-    ) -> Iterator[Way]:
-        for when, target in ways:
-            condition = None
-            if when:
-                tested: Condition = (
-                    Name(outcomes[when]) if outcomes[when] else parse_condition(when)
-                )
-                condition = print_condition(_tested(tested, set(outcomes.values()), variable))
-            reason = f"{turn.module.purpose}: {when or 'done'}" if target == TERMINATE else ""
-            yield Way(outcomes.get(when) or when, target, condition, reason)
-        if all(when for when, _ in ways):
-            # Without a decision an agent that talks waits for the user; otherwise the run ends.
-            talks = turn.asks or any(target == USER for _, target in ways)
-            reason = "" if talks else f"{turn.module.purpose}: nothing was decided"
-            yield Way("", USER if talks else TERMINATE, None, reason)
-
 
 def is_person(agent: PlannedAgent) -> bool:
     """Return whether a person decides what an agent comes to."""
     return agent.human_interaction == "approval" or agent.approver is not None
 
 
+def _agent_ways(
+    agent: PlannedAgent, mine: Mapping[str, str], default: list[tuple[str, str]], back: str
+) -> list[tuple[str, str]]:
+    """Return the ways of the plan, and for the outcomes without one those of the pattern."""
+    by_name, outcomes = dict(default), list(agent.outcomes)
+    if not outcomes and not mine:
+        if not is_person(agent):
+            return default
+        if len(default) == 1:
+            by_name = {APPROVED: default[0][1], REJECTED: back}
+        outcomes = list(by_name)
+    onward = by_name.get("") or next((to for _, to in default if to == _EXIT), default[-1][1])
+    rest = [(name, by_name.get(name, onward)) for name in outcomes if name not in mine]
+    # The plan says where the module ends; inside of it, the pattern still counts.
+    inside = [] if outcomes else [way for way in default if way[0] and way[1] != _EXIT]
+    return [*mine.items(), *rest, *inside]
+
+
+def _rules(
+    ways: Sequence[tuple[str, str]],
+    outcomes: Mapping[str, str],
+    variable: str | None,
+    *,
+    waits: bool,
+) -> Iterator[Way]:
+    if waits and "" in outcomes.values():
+        # A value that is known already must not count before the agent has asked.
+        yield Way(ASK_USER, USER, print_condition(_is(variable or "", ASK_USER)))
+    for when, target in ways:
+        condition = None
+        if when:
+            tested: Condition = Name(outcomes[when]) if outcomes[when] else parse_condition(when)
+            condition = print_condition(_tested(tested, set(outcomes.values()), variable))
+        yield Way(outcomes.get(when) or when, target, condition)
+    if all(when for when, _ in ways):
+        # Without a decision an agent that talks waits for the user; otherwise the run ends.
+        waits = waits or USER in dict(ways).values()
+        yield Way("", USER if waits else TERMINATE, None)
+
+
 def _tested(condition: Condition, outcomes: set[str], variable: str | None) -> Condition:
     """Return a condition in which the name of an outcome tests for it."""
     match condition:
         case Name(name) if name in outcomes and variable:
-            return Compare("==", Name(variable), Value(name))
+            return _is(variable, name)
         case And(operands):
             return And(tuple(_tested(each, outcomes, variable) for each in operands))
         case Or(operands):
@@ -394,3 +362,7 @@ def _tested(condition: Condition, outcomes: set[str], variable: str | None) -> C
             return Not(_tested(operand, outcomes, variable))
         case _:
             return condition
+
+
+def _is(variable: str, value: str) -> Condition:
+    return Compare("==", Name(variable), Value(value))

@@ -3,10 +3,11 @@ import { useState } from "react";
 import type { FormEvent } from "react";
 
 import { go, Link } from "../../app/url";
-import { Button, Field, Loaded, Page, Problem, Section, StatusChip, Table, Time } from "../../parts";
-import type { ModelsAnswer, RunsAnswer, StartedAnswer } from "../../protocol/api";
+import { Button, Field, Loaded, Page, Problem, Section, Segmented, StatusChip, Table, Time } from "../../parts";
+import type { DesignBody, FormAnswer, ModelsAnswer, RunsAnswer, StartedAnswer } from "../../protocol/api";
 import { get, pathOf, post } from "../../transport/http";
 import styles from "./design.module.css";
+import { TextDraft } from "./TextDraft";
 
 const EXAMPLES = [
   [
@@ -63,6 +64,7 @@ export function Designs() {
 }
 
 function NewDesign() {
+  const [way, setWay] = useState<"words" | "form">("words");
   const [brief, setBrief] = useState("");
   const [chosen, setChosen] = useState<string>();
   const models = useQuery({
@@ -73,18 +75,73 @@ function NewDesign() {
     ({ name, problem }) => problem === null && name !== "sample" && name !== DESIGNER,
   );
   const model = chosen ?? usable.find(({ is_default }) => is_default)?.name ?? DESIGNER;
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () => post<StartedAnswer>("/api/plans", { brief, model }),
-    onSuccess: ({ run }) => go(`/design${pathOf(run)}`),
+  const form = useQuery({
+    queryKey: ["form"],
+    queryFn: () => get<FormAnswer>("/api/forms/example"),
+    enabled: way === "form",
+    staleTime: Infinity,
   });
+  const { mutate, isPending, error } = useMutation({ mutationFn: () => start({ brief }) });
+
+  async function start(begin: DesignBody) {
+    const { run } = await post<StartedAnswer>("/api/plans", { ...begin, model });
+    go(`/design${pathOf(run)}`);
+  }
 
   function begin(event: FormEvent) {
     event.preventDefault();
     mutate();
   }
 
+  const designer = (
+    <Field
+      label="Who designs it"
+      hint="Without a language model, a form becomes a whole plan, and words become a skeleton that you complete."
+    >
+      {(id, described) => (
+        <select {...described} id={id} value={model} onChange={(event) => setChosen(event.target.value)}>
+          <option value={DESIGNER}>Fixed rules, without a language model</option>
+          {usable.map(({ name }) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+  const ways = (
+    <div>
+      <Segmented
+        label="How to begin"
+        value={way}
+        options={[
+          { value: "words", label: "Describe it in words" },
+          { value: "form", label: "Fill in the form" },
+        ]}
+        onChange={setWay}
+      />
+    </div>
+  );
+  if (way === "form") {
+    return (
+      <div className={styles.brief}>
+        {ways}
+        {designer}
+        <Loaded query={form} lines={8}>
+          {({ text }) => (
+            <TextDraft
+              path="form.yaml"
+              first={text}
+              action="Begin the design"
+              send={(typed) => start({ form: typed })}
+            />
+          )}
+        </Loaded>
+      </div>
+    );
+  }
   return (
     <form onSubmit={begin} className={styles.brief}>
+      {ways}
       <Field
         label="What should the workflow do?"
         hint="Say who starts it, what happens step by step, who decides, and what must never happen."
@@ -107,16 +164,7 @@ function NewDesign() {
           </Button>
         ))}
       </div>
-      <Field label="Who designs it">
-        {(id, described) => (
-          <select {...described} id={id} value={model} onChange={(event) => setChosen(event.target.value)}>
-            <option value={DESIGNER}>Fixed rules, without a language model</option>
-            {usable.map(({ name }) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        )}
-      </Field>
+      {designer}
       {error && <Problem error={error} />}
       <div>
         <Button type="submit" variant="main" busy={isPending}>
