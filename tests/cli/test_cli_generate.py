@@ -39,6 +39,12 @@ def until_plan(weft, prepared):
     return prepared("until plan", lambda: weft(*words).data["run"]["run"])
 
 
+@pytest.fixture
+def generated(weft, prepared):
+    """The package of the brief, created; gives the exit code."""
+    return prepared("generated", lambda: weft("generate", BRIEF, "--approve").code)
+
+
 def packages(place):
     found = place / "workflows"
     return sorted(file.name for file in found.iterdir()) if found.is_dir() else []
@@ -395,8 +401,7 @@ def test_the_generator_is_a_package_like_others(weft, place):
     assert "ToolsManagerAgent" in inspected.out
 
 
-def test_exported_package_is_identical_after_import(weft, place):
-    weft("generate", BRIEF, "--approve")
+def test_exported_package_is_identical_after_import(weft, place, generated):
     (name,) = packages(place)
     weft("export", name, "-o", "made.zip")
     (place / "other").mkdir()
@@ -427,9 +432,9 @@ def test_a_package_that_was_not_generated_here_stays(weft, place, make_package):
     assert (place / "other" / "workflows" / "ClaimProcessing" / "agents.json").is_file()
 
 
-def test_another_brief_does_not_change_a_package_of_that_name(weft, place):
+def test_another_brief_does_not_change_a_package_of_that_name(weft, place, generated):
     orders = BRIEF.replace("A claims desk", "An office for claims of travellers")
-    assert weft("generate", BRIEF, "--approve").code == 0
+    assert generated == 0
     (name,) = packages(place)
     before = (place / "workflows" / name / "action_plan.json").read_bytes()
     refused = weft("generate", orders, "--approve")
@@ -455,8 +460,7 @@ def test_declined_approval_is_not_overruled(weft, place):
     assert not packages(place)
 
 
-def test_lines_that_both_have_changed_are_named(weft, place):
-    weft("generate", BRIEF, "--approve")
+def test_lines_that_both_have_changed_are_named(weft, place, generated):
     (name,) = packages(place)
     file = place / "workflows" / name / "orchestrator.json"
     text = file.read_text()
