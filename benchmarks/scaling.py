@@ -2,18 +2,28 @@
 
 Each conversation waits for its person, sends a message, and gets a reply after some model calls. A
 message costs CPU of the gateway, of a worker and of the database; each of them is a number of cores
-that do one thing after the other. The costs are those that `postgres.py` and `turns.py` print on a
-machine; give your own. The simulation draws the times at random, with a fixed seed.
+that do one thing after the other. The cost of a worker is read from what `turns.py --json FILE` has
+measured on this machine; without it, and for the other costs, the defaults are those of
+docs/scaling.md. The simulation draws the times at random, with a fixed seed.
 
-Usage: python benchmarks/scaling.py [--conversations N] [--workers N] [--gateway-ms X] ...
+Usage: python benchmarks/scaling.py [--costs FILE] [--conversations N] [--gateway-ms X] ...
 """
 
 import argparse
 import heapq
+import json
 import random
+import sys
+from pathlib import Path
 from typing import Final
 
 SECONDS: Final = 120
+
+#: CPU in milliseconds: of a gateway per message, of a worker per model call, and of the database
+#: for its share of a transaction.
+DEFAULTS: Final = {"gateway": 1.8, "worker": 0.5, "database": 0.2}
+#: What a worker does in `turns.py`: the peer, and how many conversations there are at once.
+WORKER: Final = ("weft_postgres", "50")
 
 
 class Cores:
@@ -67,6 +77,32 @@ def simulate(options: argparse.Namespace) -> dict[str, float]:
     }
 
 
+def measured_worker_ms(file: Path) -> float:
+    """Return the CPU of a model call that `turns.py` has measured, with that of the database."""
+    peer, level = WORKER
+    try:
+        return float(json.loads(file.read_text())["turns"][level][peer]["cpu_ms_per_call"])
+    except (OSError, ValueError, KeyError) as error:
+        sys.exit(
+            f"{file} has no costs of {peer} with {level} at once ({error!r}): "
+            "write it with python benchmarks/turns.py --json FILE"
+        )
+
+
+def choose_costs(options: argparse.Namespace) -> None:
+    """Set the costs that were not given, and print where each comes from."""
+    for part, default in DEFAULTS.items():
+        name = f"{part}_ms"
+        source = f"--{part}-ms"
+        if getattr(options, name) is None and part == "worker" and options.costs is not None:
+            options.worker_ms = measured_worker_ms(options.costs)
+            source = f"{options.costs}: {WORKER[0]}, {WORKER[1]} at once"
+        elif getattr(options, name) is None:
+            setattr(options, name, default)
+            source = "default"
+        print(f"{part:<9}{getattr(options, name):>6.2f} ms ({source})")
+
+
 def main() -> None:
     """Print what a deployment would do."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -77,12 +113,15 @@ def main() -> None:
     parser.add_argument("--gateways", type=int, default=5)
     parser.add_argument("--workers", type=int, default=9)
     parser.add_argument("--database-cores", type=int, default=4)
-    parser.add_argument("--gateway-ms", type=float, default=1.8, help="CPU per message")
-    parser.add_argument("--worker-ms", type=float, default=0.5, help="CPU per model call")
+    parser.add_argument("--gateway-ms", type=float, help="CPU per message")
+    parser.add_argument("--worker-ms", type=float, help="CPU per model call")
+    parser.add_argument("--database-ms", type=float, help="CPU per transaction's share")
     parser.add_argument(
-        "--database-ms", type=float, default=0.2, help="CPU per transaction's share"
+        "--costs", type=Path, metavar="FILE", help="what turns.py --json has written"
     )
-    for name, value in simulate(parser.parse_args()).items():
+    options = parser.parse_args()
+    choose_costs(options)
+    for name, value in simulate(options).items():
         print(f"{name:<22}{value:>10.1f}")
 
 

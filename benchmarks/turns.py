@@ -2,6 +2,7 @@
 
     benchmarks/peers/install
     python benchmarks/turns.py [--peers floor,langgraph] [--concurrency 1,50,500] [--enforce]
+        [--json FILE]
 
 Every peer runs in its own process and environment against one mock model on 127.0.0.1; the rounds
 are interleaved, so that a busy machine weighs on all alike, and only ratios of medians are held
@@ -15,6 +16,7 @@ from argparse import ArgumentParser, ArgumentTypeError
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 from urllib.request import Request, urlopen
@@ -32,6 +34,7 @@ SERVER: Final = Path(__file__).with_name("mock_server.py")
 
 #: By concurrency and name of the peer.
 Results = dict[int, dict[str, list[Measurement]]]
+Medians = dict[int, dict[str, Measurement]]
 
 
 @contextmanager
@@ -111,12 +114,25 @@ def choose(names: list[str]) -> list[Peer]:
     return chosen
 
 
-def report(results: Results, troubles: list[str]) -> bool:
-    """Print tables, budgets and failures, and tell whether all budgets are met."""
-    medians = {
+def medians_of(results: Results) -> Medians:
+    """Return the median of every number that was measured."""
+    return {
         level: {name: middle(values) for name, values in by_name.items() if values}
         for level, by_name in results.items()
     }
+
+
+def as_json(medians: Medians) -> str:
+    """Return what `scaling.py --costs` reads."""
+    levels = {
+        str(level): {name: asdict(one) for name, one in by_name.items()}
+        for level, by_name in medians.items()
+    }
+    return json.dumps({"turns": levels}, indent=2) + "\n"
+
+
+def report(medians: Medians, troubles: list[str]) -> bool:
+    """Print tables, budgets and failures, and tell whether all budgets are met."""
     for level, by_name in medians.items():
         print("\n".join(table(by_name, level)))
     promises = list(budgets(medians))
@@ -162,8 +178,15 @@ def main() -> int:
     parser.add_argument(
         "--enforce", action="store_true", help="exit with 1 when a budget is exceeded"
     )
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="also write the medians, for scaling.py"
+    )
     options = parser.parse_args()
-    fine = report(*rounds(choose(options.peers), options.concurrency, options.rounds))
+    results, troubles = rounds(choose(options.peers), options.concurrency, options.rounds)
+    medians = medians_of(results)
+    if options.json is not None:
+        options.json.write_text(as_json(medians))
+    fine = report(medians, troubles)
     return 1 if options.enforce and not fine else 0
 
 

@@ -85,6 +85,10 @@ def test_example_prints_the_stated_output(heading, capsys):
     assert capsys.readouterr().out.splitlines() == stated
 
 
+def test_page_begins_with_the_cost_of_a_host_per_run():
+    assert "open one host with\n[`open_flow`]" in PAGE.partition("## Start")[0]
+
+
 def test_every_chapter_has_an_example():
     headings = re.findall(r"^## (.*)$", PAGE, re.MULTILINE)
     assert set(headings) - EXAMPLES.keys() == {"Commands", "Limits"}

@@ -60,7 +60,9 @@ async def test_a_journal_that_is_locked_for_a_second_stops_nothing(tmp_path):
         assert told.row.outcome == "completed"
 
 
-def test_locked_journal_is_explained_and_the_run_continues_later(tmp_path):
+def test_locked_journal_is_explained_and_the_run_continues_later(tmp_path, monkeypatch):
+    for module in ("runs.writer", "gateway"):
+        monkeypatch.setattr(f"weft.runtime.{module}.PAUSES", (10, 40, 160))
     path = tmp_path / "journal.db"
     held = asyncio.Event()
 
@@ -94,7 +96,10 @@ import asyncio, json, resource, signal, sys
 from pathlib import Path
 from behaviour.bad_run_play import ADA, finished, open_host, spec
 from weft.errors import RunError, StoreError
+from weft.runtime.runs import writer
 from weft.testing.models import FunctionModel
+
+writer.PAUSES = (10, 40, 160)
 
 async def main():
     path = Path(sys.argv[1])

@@ -84,13 +84,15 @@ def test_run_of_a_killed_process_is_recovered_when_it_counts_as_dead(publishes, 
     """U18: `quiet` waits for it, also if the same correlation got another artifact meanwhile."""
 
     async def scenario():
-        killed = KilledStore(await SqliteStore.open(tmp_path / "runs.db"))
+        killed = KilledStore(await SqliteStore.open(tmp_path / "runs.db", dead_after=1_500))
         declared = spec(("Scout",))
         first = host_of(declared, killed)
         made = await first.publish(NAME, "Seed", {"label": "1"}, scope=ADA, correlation="c1")
         killed.kill()
         await first.close()
-        async with host_of(declared, await SqliteStore.open(tmp_path / "runs.db")) as second:
+        async with host_of(
+            declared, await SqliteStore.open(tmp_path / "runs.db", dead_after=1_500)
+        ) as second:
             assert await second.recover() == [], "the first may be alive"
             if publishes:
                 await second.publish(NAME, "Seed", {"label": "2"}, scope=ADA, correlation="c1")

@@ -7,6 +7,7 @@ import time
 from datetime import timedelta
 
 import pytest
+from pydantic import ValidationError
 
 from support.boards import Note, Order, Receipt, Seen, play
 from weft.board import (
@@ -501,11 +502,16 @@ def test_a_provider_that_fails_is_a_recorded_error_or_its_fallback_serves(provid
     play(with_fallback)
 
 
-def test_a_composite_that_contains_itself_is_refused():
+def test_a_composite_cannot_be_changed_to_contain_itself():
     composite = CompositeProvider(RecentProvider())
-    composite.providers = (composite,)
-    with pytest.raises(UsageError, match="contains itself"):
-        Board().agent("a").with_context(composite)
+    with pytest.raises(ValidationError, match="frozen"):
+        composite.providers = (composite,)
+
+
+@pytest.mark.parametrize("count", [0, 21])
+def test_a_composite_has_one_to_twenty_providers(count):
+    with pytest.raises(ValidationError, match="providers"):
+        CompositeProvider(*[RecentProvider()] * count)
 
 
 class Foreign:

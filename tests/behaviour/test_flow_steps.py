@@ -576,7 +576,7 @@ def test_object_that_is_not_an_agent_step_is_refused():
         def system_prompt(self):
             return ""
 
-    with pytest.raises(LinkError, match="abstract"):
+    with pytest.raises(LinkError, match="does not define apply, user_prompt"):
         agent_run(Half)
     with pytest.raises(LinkError, match="is not an AgentStep"):
         agent_run(Verdict(summary="", confidence=1))

@@ -7,6 +7,8 @@ import pytest
 
 from behaviour.bad_run_play import ADA, finished, play
 from support.group_play import CODE, MEMBERS, team
+from support.postgres_stores import store_place
+from unit.runtime.test_two_processes import CountingStore, chat
 from weft.adapters.sql import SqliteStore
 from weft.engine.events import RequestExpired, TurnStarted
 from weft.errors import UsageError
@@ -116,6 +118,48 @@ def test_messages_stops_and_forks_go_through_the_gateway(tmp_path):
     row, forked = play(scenario)
     assert (row.outcome, row.turns) == ("cancelled", 2)
     assert (forked.status, forked.turns) == ("waiting", 2)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request, tmp_path):
+    """The address of a store: a file, or a PostgreSQL database."""
+    if request.param == "sqlite":
+        return str(tmp_path / "j.db")
+    return request.getfixturevalue("postgres_database")
+
+
+@asynccontextmanager
+async def two_stores(database):
+    """Open a store as two processes would."""
+    if "://" not in database:
+        yield [await SqliteStore.open(database) for _ in range(2)]
+        return
+    async with store_place(database) as place:
+        yield [await place.open() for _ in range(2)]
+
+
+def test_mail_of_a_megabyte_arrives_whole(database):
+    text = "All of it: ä. " * 80_000
+    assert len(text.encode()) > 1_000_000
+
+    async def scenario():
+        async with two_stores(database) as (here, there):
+            store = CountingStore(here)
+            model = FunctionModel(lambda request: f"{len(request.messages[-1]['content'])}")
+            gateway = host_for(chat(), FunctionModel(refuse), store=store, works=False)
+            worker = host_for(chat(), model, store=there)
+            async with gateway, worker:
+                await worker.recover()
+                run = await gateway.start("W", scope=ADA, message=text)
+                await gateway.settled(run, scope=ADA)
+                store.calls.clear()
+                await gateway.deliver(run, UserMessage(text), scope=ADA)
+                assert (store.calls["put"], store.calls["append"]) == (1, 0), "it is mail"
+                await gateway.settled(run, scope=ADA)
+                told = await finished(gateway, run)
+                return [message.text for message in told.state.messages]
+
+    assert play(scenario) == [text, f"{len(text)}", text, f"{len(text)}"]
 
 
 def test_stop_at_the_gateway_cancels_what_the_worker_does(tmp_path):

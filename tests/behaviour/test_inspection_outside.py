@@ -79,17 +79,38 @@ def test_fetched_values_have_place_time_default_and_error(told):
     assert found["plan"].where == 'database plans {"user_id":"ada"}'
     assert found["plan"].note == {"collection": "plans", "query": {"user_id": "ada"}}
     assert found["plan"].ms is not None
-    assert found["claim"].where == 'entity claims {"user_id":"ada"}, tenant app'
+    asked = 'of the workspace\'s database, query {"user_id":"ada"}, tenant app'
+    assert found["claim"].where == f"collection claims {asked}"
     assert found["terms"].where == "file terms.txt"
     assert found["mcp:shop"].tools == ("shop_stock",)
     risk, rate = told.turns[0].fetched
     assert (risk.how, risk.error) == ("default", "rates.example answered 503")
     assert rate.where == "external rates.rate, as it was kept, after 2 attempts"
     shown = page(told)
-    assert "  fetched tier: its default, because there is nothing in database plans" in shown
-    assert '  fetched claim: nothing in entity claims {"user_id":"ada"}, tenant app (' in shown
+    default = f"its default, because there is nothing in field tier of collection plans {asked}"
+    assert f"  fetched tier: {default}" in shown
+    assert f"  fetched claim: nothing in collection claims {asked} (" in shown
     assert "     fetched risk: its default, because rates.example answered 503 (" in shown
     assert "  fetched mcp:shop: 1 tool\n" in shown
+
+
+class NothingInCrm(PlayDocuments):
+    async def find(self, scope, collection, query, *, fields=()):
+        if collection.database == "crm":
+            return None
+        return await super().find(scope, collection, query, fields=fields)
+
+
+def test_message_about_a_missing_document_names_database_tenant_and_query():
+    spec = outside_spec()
+    tier = spec.variables["tier"]
+    source = tier.source.model_copy(update={"database": "crm", "field": None, "default": None})
+    variables = {**spec.variables, "tier": tier.model_copy(update={"source": source})}
+    spec = spec.model_copy(update={"variables": variables})
+    run = played(spec=spec, documents=NothingInCrm())
+    shown = page(inspect_run(run.workflow, run.run, run.events))
+    where = 'collection plans of database crm, query {"user_id":"ada"}, tenant app'
+    assert f"  fetched tier: nothing in {where} (" in shown
 
 
 def test_writer_of_a_variable_is_shown_in_words(told):

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from support.shipped import BOARDS, FLOWS
 from weft.adapters.models.sample import SampleModel
 from weft.adapters.models.sample_moves import steering_of
 from weft.app.recorded_scenarios import save_scenario
@@ -25,7 +26,7 @@ from weft.engine.events import (
 )
 from weft.packages.reader import Package, read_package
 from weft.packages.scenarios import read_scenario
-from weft.packages.workspace import BOARDS, EVERYWHERE, FLOWS, shipped_folder
+from weft.packages.workspace import EVERYWHERE, shipped_folder
 from weft.ports.scope import Scope
 from weft.runtime.signals import Answer, UserMessage
 from weft.testing.clock import ManualClock

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from support.cases import scenario_tests
-from support.terminal_play import Terminal
+from support.terminal_play import IMPATIENT, Terminal
 
 
 def test_every_line_is_a_message(weft, desk, typed):
@@ -179,7 +179,7 @@ def test_a_person_who_types_where_nothing_is_asked(weft, stuck, monkeypatch):
 
 @pytest.mark.parametrize(("key", "code"), [(b"\x04", 4), (b"\x03", 130)])
 def test_a_person_can_leave_a_run_that_does_not_move(desk, stuck, key: bytes, code: int):
-    with Terminal("chat", "--run", "last", cwd=desk) as terminal:
+    with Terminal(*IMPATIENT, "chat", "--run", "last", cwd=desk, module=False) as terminal:
         terminal.wait_for(" is not moving: ")
         terminal.type("are you there?")
         terminal.wait_for("the run has no open request at present; Ctrl-C leaves\n")
@@ -189,7 +189,7 @@ def test_a_person_can_leave_a_run_that_does_not_move(desk, stuck, key: bytes, co
 
 
 def test_a_run_that_moves_on_after_all_asks_its_question(desk, stuck):
-    with Terminal("chat", "--run", "last", cwd=desk) as terminal:
+    with Terminal(*IMPATIENT, "chat", "--run", "last", cwd=desk, module=False) as terminal:
         terminal.wait_for(" is not moving: ")
         command = [sys.executable, "-m", "weft", "runs", "resume", stuck]
         subprocess.run(command, input=b"And?\n", capture_output=True, check=False, timeout=60)

@@ -15,7 +15,7 @@ import pytest
 
 from support.cases import read_cases, scenario_tests
 from support.desk_play import let_leases_end
-from support.terminal_play import Terminal
+from support.terminal_play import IMPATIENT, Terminal
 from weft.runtime.host import Host
 
 CASES = read_cases(__file__)
@@ -476,7 +476,7 @@ def test_resume_after_the_process_was_killed(weft, desk, typed):
 def test_a_chat_leaves_a_run_alone_that_another_process_may_work_on(desk):
     with Terminal("run", "Desk", "hi", "--model", "you", cwd=desk) as terminal:
         terminal.wait_for("Clerk says: ")
-        with Terminal("chat", "--run", "last", cwd=desk) as other:
+        with Terminal(*IMPATIENT, "chat", "--run", "last", cwd=desk, module=False) as other:
             other.wait_for("no event of run ")
             other.wait_for(" is alive\n")
             terminal.type("BYE")

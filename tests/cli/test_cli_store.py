@@ -6,11 +6,13 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from support.postgres_server import empty_postgres_database, execute
+from weft.adapters.sql.sqlite import FORMAT
 from weft.adapters.sql.tables import VERSION
 from weft.app.stores import shown_store
 
@@ -54,6 +56,17 @@ def test_migrate_creates_a_file_and_reports_its_version(weft, desk):
     assert (desk / ".weft/.gitignore").is_file()
     again = weft("store", "migrate", "--json").data
     assert (again["created"], again["version"]) == (False, VERSION)
+
+
+def test_migrate_names_the_version_that_was_there(weft, run, monkeypatch):
+    steps = (*FORMAT.migrations, ("CREATE TABLE more (name TEXT)",))
+    newer = replace(FORMAT, version=VERSION + 1, migrations=steps)
+    for module in ("weft.app.store_admin", "weft.adapters.sql.sqlite"):
+        monkeypatch.setattr(f"{module}.FORMAT", newer)
+    monkeypatch.setattr("weft.cli.commands.store.VERSION", VERSION + 1)
+    migrated = f"migrated {JOURNAL} from version {VERSION} (tables of version {VERSION + 1})\n"
+    assert weft("store", "migrate").out == migrated
+    assert weft("store", "migrate").out.startswith("nothing to do: ")
 
 
 def test_migrate_creates_the_tables_and_the_reader_in_postgres(weft, desk, postgres, monkeypatch):

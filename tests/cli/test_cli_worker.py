@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -19,6 +19,8 @@ from support.postgres_server import empty_postgres_database
 from support.slow_tool import SLOW_GREET
 from weft.app.hosts import open_host
 from weft.app.store_admin import create_store
+from weft.engine.events import Event, ModelReplied
+from weft.ports.live import TextDelta
 from weft.ports.scope import Scope
 
 ADA = Scope("shop", "ada")
@@ -207,6 +209,35 @@ def test_two_workers_share_a_store_and_perform_each_call_once(shop, store):
             (0, "stopped: 0 runs released for other workers\n")
         ] * 2
     assert calls().count("begin") == calls().count("end") == 12
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_text_that_a_worker_streams_reaches_a_gateway(shop, is_first):
+    """S12: on one file without any setting, also if the worker begins after the follower."""
+    set_seconds(0.5)  # The follower is there before the last model call.
+
+    async def follow(host):
+        run = await host.start("HelloWorld", scope=ADA, message="hi", model="sample")
+        items = [item async for item in host.events(run, scope=ADA, follow=True)]
+        streamed = "".join(item.text for item in items if isinstance(item, TextDelta))
+        return streamed, [item.data for item in items if isinstance(item, Event)]
+
+    async def play():
+        async with await open_host(works=False) as host, AsyncExitStack() as stack:
+            following = None if is_first else asyncio.create_task(follow(host))
+            await asyncio.sleep(0.2)
+            worker = await asyncio.to_thread(stack.enter_context, working())
+            streamed, events = await (following or follow(host))
+            assert await asyncio.to_thread(stop, worker) == (
+                0,
+                "stopped: 0 runs released for other workers\n",
+            )
+            return streamed, events
+
+    streamed, events = asyncio.run(play())
+    said = [event.text for event in events if isinstance(event, ModelReplied) and event.text]
+    assert said[-1] in streamed
+    assert not Path(".weft/journal.db-live").exists()
 
 
 def test_run_with_an_unknown_model_is_left_and_named(shop, monkeypatch):

@@ -12,6 +12,7 @@ from nats.js.errors import BadRequestError
 from support.nats_server import NatsServer
 from weft.adapters.live.memory import MemoryLiveStream
 from weft.adapters.live.merged import MergedLiveStream
+from weft.adapters.live.sockets import SocketBus
 from weft.adapters.nats.bus import NatsBus
 from weft.adapters.nats.signal import NatsSignal
 from weft.adapters.vault import EncryptedVault, MemoryVault
@@ -238,6 +239,10 @@ async def paired_streams():
     return MergedLiveStream(PairedBus(listeners)), MergedLiveStream(PairedBus(listeners))
 
 
+async def socket_streams(file):
+    return MergedLiveStream(SocketBus(file)), MergedLiveStream(SocketBus(file))
+
+
 async def nats_streams(url: str):
     name = secrets.token_hex(4)
     buses = NatsBus(url, name=name), NatsBus(url, name=name)
@@ -254,6 +259,12 @@ async def test_live_stream_in_memory(check):
 @pytest.mark.parametrize("check", LIVE_CHECKS, ids=named)
 async def test_live_stream_merged(check):
     await check(paired_streams)
+
+
+@pytest.mark.parametrize("check", LIVE_CHECKS, ids=named)
+async def test_live_stream_over_sockets(check, tmp_path):
+    await check(lambda: socket_streams(tmp_path / "weft.db"))
+    assert list(tmp_path.iterdir()) == [], "the sockets and their folder are removed"
 
 
 @pytest.mark.parametrize("check", LIVE_CHECKS, ids=named)

@@ -14,10 +14,11 @@ from support.postgres_stores import store_place
 from weft.adapters.live.merged import MergedLiveStream
 from weft.adapters.nats.signal import NatsSignal
 from weft.adapters.sql import queries, queue
-from weft.adapters.sql.postgres import text
+from weft.adapters.sql.postgres import schema, text
 from weft.adapters.sql.postgres.connections import BY_KEY, Line
 from weft.adapters.sql.postgres.schema import migrate
 from weft.adapters.sql.postgres.store import _IN_ORDER, READER, PostgresStore
+from weft.adapters.sql.tables import SQLITE_MIGRATIONS, VERSION
 from weft.adapters.sql.write_statements import LOCK, UPDATE_RUNS
 from weft.adapters.vault import EncryptedVault
 from weft.engine.events import MessageShown, RequestAnswered
@@ -493,16 +494,49 @@ async def test_readers_see_one_tenant_after_the_other(postgres_database):
 
 async def test_tables_that_are_missing_or_of_another_version_are_refused(postgres_database):
     async with store_place(postgres_database, is_new=True) as place:
-        assert await migrate(place.url, schema=place.schema) is False
+        assert await migrate(place.url, schema=place.schema) == VERSION
         await place.sql("UPDATE schema_version SET version = version + 1")
+        newer = f"version {VERSION + 1}, .* knows up to {VERSION}; use the Weft that wrote it"
         for attempt in (place.open(), migrate(place.url, schema=place.schema)):
-            with pytest.raises(StoreError, match="needs 1; use the Weft that wrote it"):
+            with pytest.raises(StoreError, match=newer):
                 await attempt
         await place.sql("UPDATE schema_version SET version = 0")
         with pytest.raises(StoreError, match=r"of version 0.* run `weft store migrate`"):
             await place.open()
         with pytest.raises(StoreError, match="has no tables yet; run `weft store migrate`"):
             await PostgresStore.open(place.url, schema="nothing")
+
+
+async def test_tables_of_an_older_version_are_migrated(postgres_database, monkeypatch):
+    steps = (
+        *schema.POSTGRES_MIGRATIONS,
+        ("CREATE TABLE notes (app text NOT NULL, note text NOT NULL)",),
+        ("INSERT INTO notes VALUES ('shop', 'a'), ('bank', 'b')", "ALTER TABLE runs ADD x bigint"),
+    )
+    async with store_place(postgres_database, is_new=True) as place:
+        await fill(place, await place.open())
+        monkeypatch.setattr(schema, "VERSION", VERSION + 2)
+        older = f"version {VERSION}, .* needs {VERSION + 2}; stop .* run `weft store migrate`"
+        with pytest.raises(StoreError, match=older):
+            await place.open()
+        broken = (*steps[:-1], (*steps[-1], "ALTER TABLE nothing ADD x bigint"))
+        monkeypatch.setattr(schema, "POSTGRES_MIGRATIONS", broken)
+        with pytest.raises(StoreError, match='relation "nothing" does not exist'):
+            await migrate(place.url, schema=place.schema)
+        assert await place.sql("SELECT version FROM schema_version") == [(VERSION,)]
+        monkeypatch.setattr(schema, "POSTGRES_MIGRATIONS", steps)
+        assert await migrate(place.url, schema=place.schema) == VERSION
+        assert await migrate(place.url, schema=place.schema) == VERSION + 2
+        store = await place.open()
+        assert len(await store.runs(OPERATOR)) == 2
+        async with store._readers[0].use() as connection:
+            await connection.execute("SELECT set_config('weft.app', 'shop', false)")
+            rows = await connection.fetch("SELECT note FROM notes")
+    assert [note for (note,) in rows] == ["a"], "a new table is under row-level security"
+
+
+def test_every_version_has_a_step():
+    assert len(SQLITE_MIGRATIONS) == len(schema.POSTGRES_MIGRATIONS) == VERSION - 1
 
 
 async def test_server_that_is_down_is_reported_without_its_password():

@@ -11,7 +11,7 @@ from support.server_process import ServerProcess, processes
 from support.stream_clients import StreamClient
 from weft.adapters.sql.postgres.schema import migrate
 
-CLIENTS = 40 if TIMES == 1 else 200
+CLIENTS = 20 if TIMES == 1 else 200
 KILLS = 1 if TIMES == 1 else 5
 ANSWERS = 3
 #: Events of all runs: six for each answer, and some at the beginning and the end.

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from support.shipped import BOARDS, FLOWS
 from weft.check.explore import explore
 from weft.check.subject import Subject
 from weft.engine.compile import not_performed
@@ -14,10 +15,8 @@ from weft.engine.flow.plan import nodes_of
 from weft.packages.reader import Package, read_package
 from weft.packages.review import review
 from weft.packages.workspace import (
-    BOARDS,
     EVERYWHERE,
     EXAMPLES,
-    FLOWS,
     example_files,
     shipped_folder,
     template_files,

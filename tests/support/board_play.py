@@ -14,7 +14,7 @@ from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel
 
 CODE = """
-from weft.context.providers import ContextSlice
+from weft.context.slices import ContextSlice
 from weft.runtime.board.evaluation import Verdict
 
 

@@ -15,6 +15,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+_IMPATIENT = """
+import sys
+from weft.cli.app import main
+from weft.cli.chat import conversation
+conversation.PATIENCE = 0.5
+sys.exit(main(sys.argv[1:]))
+"""
+#: A command that waits only briefly for a run that does not move; with `module=False`.
+IMPATIENT = ("-c", _IMPATIENT)
+
 
 class Terminal:
     """A command in a terminal of its own, so many columns wide."""

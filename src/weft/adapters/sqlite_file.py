@@ -7,6 +7,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final, Literal
 
@@ -57,6 +58,8 @@ class FileFormat:
     application_id: int
     version: int
     tables: tuple[str, ...]
+    #: The statements that change a file of one version to the next: the first from version 1 to 2.
+    migrations: tuple[tuple[str, ...], ...] = ()
 
 
 def explain(error: sqlite3.Error, path: str = "") -> UnusableFile:
@@ -80,13 +83,15 @@ def open_file(
     busy_seconds: float,
     durability: Literal["full", "normal"] = "full",
 ) -> sqlite3.Connection:
-    """Open a file, or create it with its tables.
+    """Open a file, or create it with its tables; one of an older version is migrated.
 
     A file on a read-only disk can still be read: there, writing fails. Raises UnusableFile; a file
     of another program is never written to.
     """
     if path != IN_MEMORY and not _make_private(path):
-        return open_reader(path, format_, busy_seconds)
+        connection = open_reader(path, format_, busy_seconds)
+        _refuse_older_file(connection, format_)
+        return connection
     deadline = time.monotonic() + busy_seconds
     while True:
         try:
@@ -198,6 +203,18 @@ def refuse_foreign_file(connection: sqlite3.Connection, format_: FileFormat) -> 
     return bool(tables)
 
 
+def _refuse_older_file(connection: sqlite3.Connection, format_: FileFormat) -> None:
+    """Refuse a file that must be migrated, over a connection that cannot write."""
+    version = _number(connection, "user_version")
+    if version < format_.version:
+        connection.close()
+        raise UnusableFile(
+            f"the file was written by an older Weft (format {version}, this one needs "
+            f"{format_.version}), and is on a read-only file system",
+            "copy it and the files beside it, then run `weft store migrate`",
+        )
+
+
 def _prepare(
     connection: sqlite3.Connection, format_: FileFormat, durability: Literal["full", "normal"]
 ) -> None:
@@ -209,10 +226,12 @@ def _prepare(
     if _number(connection, "user_version") == format_.version:
         return
     with transaction(connection):
-        # Checked again: another process may have been quicker.
-        if _number(connection, "user_version") == format_.version:
+        # Asked again: another process may have been quicker.
+        found = _number(connection, "user_version")
+        if found >= format_.version:
             return
-        for statement in format_.tables:
+        steps = format_.migrations[found - 1 :] if found else (format_.tables,)
+        for statement in chain.from_iterable(steps):
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {format_.application_id}")
         connection.execute(f"PRAGMA user_version = {format_.version}")

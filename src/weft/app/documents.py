@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final, TypeAlias, cast
+from urllib.parse import urlsplit
 
 from weft.adapters.documents.requests import TENANT_FIELD
 from weft.adapters.documents.sql import SqlDocuments
@@ -63,7 +64,9 @@ def documents_of(workspace: Path, settings: Mapping[str, str]) -> Documents:
         if address.startswith(POSTGRES):
             from weft.adapters.documents.postgres import PostgresDocuments  # noqa: PLC0415
 
-            return PostgresDocuments(address, tenant_field=tenant_field)
+            setting = "WEFT_DOCUMENTS" if settings.get("WEFT_DOCUMENTS") else "WEFT_STORE"
+            _require_postgres(address, setting)
+            return PostgresDocuments(address, tenant_field=tenant_field, setting=setting)
         from weft.adapters.documents.mongodb import MongoDocuments  # noqa: PLC0415
 
         return MongoDocuments(address, tenant_field=tenant_field)
@@ -74,6 +77,19 @@ def documents_of(workspace: Path, settings: Mapping[str, str]) -> Documents:
             make_folder(file.parent, "documents")
 
     return SqliteDocuments(file, tenant_field=tenant_field, prepare=prepare)
+
+
+def _require_postgres(address: str, setting: str) -> None:
+    """Refuse an address that no server can have."""
+    try:
+        for host in urlsplit(address).netloc.rpartition("@")[2].split(","):
+            _ = urlsplit(f"//{host}").port  # Raises ValueError.
+    except ValueError:  # Its message may quote the password.
+        raise UsageError(
+            f"{setting} is not the address of a PostgreSQL server: its host or port is invalid",
+            hint="write postgresql://USER@HOST:PORT/DATABASE; in a password, write @ as %40 and /"
+            " as %2F",
+        ) from None
 
 
 async def open_documents(workspace: Path, settings: Mapping[str, str]) -> Documents:
@@ -139,4 +155,4 @@ def _object(value: Json, what: str) -> Document:
 
 def demo_documents() -> str:
     """Return the example documents of a new workspace, one per line."""
-    return Path(__file__).with_name("demo.jsonl").read_text(encoding="utf-8")
+    return (Path(__file__).parent / "demo" / "documents.jsonl").read_text(encoding="utf-8")

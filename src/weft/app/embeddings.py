@@ -38,18 +38,18 @@ class LazyEmbedder:
     @property
     def name(self) -> str:
         """The name of the model; raises UsageError if it cannot be used."""
-        return self._opened().name
+        return self._require_embedder().name
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
         """Return one unit vector for each text."""
-        return await self._opened().embed(texts)
+        return await self._require_embedder().embed(texts)
 
     async def close(self) -> None:
         """Close it, if it was opened."""
         if self._embedder is not None:
             await self._embedder.close()
 
-    def _opened(self) -> Embedder:
+    def _require_embedder(self) -> Embedder:
         if self._embedder is None:
             self._embedder = self._open()
         return self._embedder

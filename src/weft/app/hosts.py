@@ -1,27 +1,28 @@
 """Hosts for the packages of a workspace and for workflows in code, with the ports they use."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from weft.adapters.files import WorkspaceFiles
 from weft.adapters.mcp.servers import McpToolServers
 from weft.adapters.models.recorded import Ask
 from weft.adapters.models.usage import Price
+from weft.adapters.otel.tracer import RunTracer
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.services.http_services import HttpServices
 from weft.adapters.system_clock import SystemClock
 from weft.app.documents import documents_of
 from weft.app.embeddings import find_embedder
 from weft.app.folders import JOURNAL, LOCAL, refuse_package
-from weft.app.installation import linking_of, log_context, profile_of
+from weft.app.installation import TRUTHY, is_installed, linking_of, log_context, profile_of
 from weft.app.models import ModelChoice, open_registry, open_tenant_registries
 from weft.app.settings import allowed_hosts, durability_of, tool_limits
 from weft.app.settings_file import read_settings
 from weft.app.stores import open_store
 from weft.app.tenants import TenantSettings
-from weft.app.tracing import trace_runs
 from weft.app.workflows import CodeWorkflow, WorkspaceWorkflows
 from weft.environment import read_environment
 from weft.errors import UsageError
@@ -40,6 +41,17 @@ __all__ = ["JOURNAL", "LOCAL", "Adapters", "open_code_host", "open_host", "open_
 
 #: The adapter that searches a collection, by the collection's class or name.
 Adapters: TypeAlias = Mapping[type[searched.Collection] | str, VectorSearchAdapter[Any]]
+
+_log: Final = logging.getLogger("weft.tracing")
+
+#: Variables of OpenTelemetry. All others, such as headers and batches, its library reads itself.
+ENDPOINT: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
+TRACES_ENDPOINT: Final = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+EXPORTER: Final = "OTEL_TRACES_EXPORTER"
+PROTOCOL: Final = "OTEL_EXPORTER_OTLP_PROTOCOL"
+TRACES_PROTOCOL: Final = "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"
+DISABLED: Final = "OTEL_SDK_DISABLED"
+CONTENT: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
 
 async def open_host(  # noqa: PLR0913 - its settings, all by name
@@ -176,6 +188,45 @@ async def open_code_host(  # noqa: PLR0913 - its settings, all by name
         linking=linking,
     )
     return trace_runs(host, settings)
+
+
+def trace_runs(host: Host, settings: Mapping[str, str]) -> Host:
+    """Send the spans of the runs of a host to the collector that the settings name, if any.
+
+    A variable may be meant for other programs: one that does not work here is a warning.
+    """
+    named = settings.get(TRACES_ENDPOINT) or settings.get(ENDPOINT)
+    exporter = settings.get(EXPORTER) or ("otlp" if named else "none")
+    protocol = settings.get(TRACES_PROTOCOL) or settings.get(PROTOCOL) or "http/protobuf"
+    if exporter == "none" or settings.get(DISABLED, "").strip().lower() == "true":
+        return host
+    if exporter != "otlp":
+        _log.warning("no spans are sent: %s is otlp or none, not %s", EXPORTER, exporter)
+    elif protocol != "http/protobuf":
+        _log.warning("no spans are sent: %s is http/protobuf, not %s", PROTOCOL, protocol)
+    elif not is_installed("opentelemetry"):
+        _log.warning('no spans are sent: install "weft-agents[otel]"')
+    else:
+        _send_spans(host, settings)
+    return host
+
+
+def _send_spans(host: Host, settings: Mapping[str, str]) -> None:
+    # Deferred: only for those who have a collector.
+    from weft.adapters.otel.exporter import SpanSender  # noqa: PLC0415
+
+    base = settings.get(ENDPOINT)
+    endpoint = settings.get(TRACES_ENDPOINT) or (base and f"{base.rstrip('/')}/v1/traces")
+    content = settings.get(CONTENT, "").strip().lower() in TRUTHY
+    sender = SpanSender(endpoint, content=content)
+    tracer = RunTracer(host, sender.send, content=content)
+
+    async def close() -> None:
+        tracer.close()
+        await sender.close()
+
+    host.observe(tracer.observe)
+    host.on_close(close)
 
 
 def _require_folder(workspace: Path) -> None:

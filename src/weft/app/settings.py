@@ -61,7 +61,7 @@ SETTINGS: Final = {
     "WEFT_SERVER_KEY": Setting("the key for this server", "the one of a server of the workspace"),
     "WEFT_SIGNAL": Setting(
         "nats://HOST:PORT wakes workers and carries streamed text between processes",
-        "NOTIFY of PostgreSQL",
+        "NOTIFY of PostgreSQL; sockets beside a file",
     ),
     "WEFT_VAULT_KEY": Setting(
         "64 hexadecimal digits: encrypts secret answers on their way to another process"

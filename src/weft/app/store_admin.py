@@ -37,18 +37,19 @@ async def operated_store(address: str) -> AsyncGenerator[SqlStore]:
         await store.close()
 
 
-async def create_store(address: str) -> bool:
-    """Create the tables of a store if there are none; return whether they were created.
+async def create_store(address: str) -> int | None:
+    """Create the tables of a store, or change those of an older version to this one.
 
-    Raises StoreError if there are tables of another version, or they cannot be created.
+    Returns the version that was there; None if there were no tables. Raises StoreError if they are
+    of a newer version, or cannot be created.
     """
     if is_postgres(address):
         with _library():
             from weft.adapters.sql.postgres.schema import migrate  # noqa: PLC0415
         return await migrate(address)
-    is_new = not _size(address)
+    found = await asyncio.to_thread(_version, address) if _size(address) else None
     async with operated_store(address):
-        return is_new
+        return found
 
 
 async def copy_rows(source: str, target: str) -> dict[str, int]:
@@ -81,6 +82,15 @@ async def back_up(source: str, target: Path) -> int:
 def _size(file: str | Path) -> int | None:
     """Return the size of a file in bytes; None if it does not exist."""
     return Path(file).stat().st_size if Path(file).exists() else None
+
+
+def _version(file: str) -> int | None:
+    """Return the version of the tables in a file; None if it cannot be read."""
+    try:
+        with closing(open_reader(file, FORMAT, _BUSY_SECONDS)) as connection:
+            return connection.execute("PRAGMA user_version").fetchone()[0] or None
+    except (sqlite3.Error, UnusableFile):  # Opening it to write says why.
+        return None
 
 
 def _back_up_file(source: str, target: str) -> None:

@@ -1,12 +1,15 @@
 """The store of a host: a SQLite file, memory, or PostgreSQL; and what crosses processes with it."""
 
 import re
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from weft.adapters.live.memory import MemoryLiveStream
+from weft.adapters.live.merged import MergedLiveStream
+from weft.adapters.live.sockets import SocketBus
 from weft.adapters.memory.store import MemoryStore
 from weft.adapters.sql.sqlite import SqliteStore
 from weft.adapters.sql.store import SqlStore
@@ -90,9 +93,8 @@ async def open_store(
         )
     key = settings.get("WEFT_VAULT_KEY", "")
     secret = read_vault_key(key) if key else b""
-    live: LiveStream = MemoryLiveStream()
     if address == _IN_MEMORY:
-        return OpenedStore(MemoryStore(clock), live, MemoryVault())
+        return OpenedStore(MemoryStore(clock), MemoryLiveStream(), MemoryVault())
     if is_postgres(address):
         store, live = await _open_postgres(address, nats, clock, durability)
     else:
@@ -103,8 +105,17 @@ async def open_store(
         store = await SqliteStore.open(Path(address), clock=clock, durability=durability)
         if make_stream is not None:
             live = make_stream(nats, await _name_of(store, clock))
+        else:
+            live = _stream_beside(Path(address))
     vault = EncryptedVault(store, secret) if secret else MemoryVault()
     return OpenedStore(store, live, vault)
+
+
+def _stream_beside(file: Path) -> LiveStream:
+    """Return the live stream between the processes that use a file."""
+    # Windows has no such sockets in Python.
+    has_sockets = hasattr(socket, "AF_UNIX")
+    return MergedLiveStream(SocketBus(file)) if has_sockets else MemoryLiveStream()
 
 
 async def _open_postgres(
@@ -112,7 +123,6 @@ async def _open_postgres(
 ) -> tuple[SqlStore, LiveStream]:
     # Deferred: optional dependencies.
     try:
-        from weft.adapters.live.merged import MergedLiveStream  # noqa: PLC0415
         from weft.adapters.sql.postgres import PostgresStore  # noqa: PLC0415
     except ImportError as error:
         raise SetupError(
@@ -147,7 +157,6 @@ async def _name_of(store: SqlStore, clock: Clock) -> str:
 def _load_nats() -> tuple[Callable[[str, str], Signal], Callable[[str, str], LiveStream]]:
     """Return what makes a signal and a live stream of an address and the name of a store."""
     try:
-        from weft.adapters.live.merged import MergedLiveStream  # noqa: PLC0415
         from weft.adapters.nats.bus import NatsBus  # noqa: PLC0415
         from weft.adapters.nats.signal import NatsSignal  # noqa: PLC0415
     except ImportError as error:

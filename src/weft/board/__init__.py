@@ -8,7 +8,6 @@ await board.run_until_idle()
 
 from weft.board.application import Application, ApplicationResult, Missed
 from weft.board.board import Board, Trace
-from weft.context.providers import CompositeProvider, RedactingProvider, SummarisingProvider
 from weft.context.slices import (
     AgentInfo,
     BoardReader,
@@ -43,13 +42,16 @@ from weft.spec.board import (
     Visibility,
 )
 from weft.spec.providers import (
+    CompositeProvider,
     DefaultCorrelationProvider,
     EmptyProvider,
     FilterConfig,
     FilteredContextProvider,
     RecentProvider,
+    RedactingProvider,
     SemanticContextProvider,
     StateDelegatingProvider,
+    SummarisingProvider,
     TagFilter,
     TimeWindowProvider,
 )

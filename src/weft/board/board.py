@@ -194,8 +194,8 @@ class Board:
         id: str = "",  # noqa: A002 - what it is
         agent: str = "",
     ) -> Publication:
-        type_, content = self._named(obj, payload)
-        host = await self._opened()
+        type_, content = self._type_and_payload(obj, payload)
+        host = await self._open_host()
         made = await host.publish(
             self.name,
             type_,
@@ -212,7 +212,7 @@ class Board:
         self._unsettled.add(made.run)
         return made
 
-    def _named(
+    def _type_and_payload(
         self, obj: BaseModel | Mapping[str, Any] | str, payload: Mapping[str, Any] | None
     ) -> tuple[str, object]:
         types = self._builder.types
@@ -244,7 +244,7 @@ class Board:
 
         `flush` processes incomplete batches. Raises RunError if a run was abandoned.
         """
-        host = await self._opened()
+        host = await self._open_host()
         await host.quiet()
         if flush:
             for row in [row async for row in self._rows(host) if row.status != "ended"]:
@@ -264,7 +264,7 @@ class Board:
 
         The condition is a function of the board, which may be async.
         """
-        host = await self._opened()
+        host = await self._open_host()
         try:
             async with asyncio.timeout(timeout):
                 while True:
@@ -292,26 +292,26 @@ class Board:
 
         `offset` skips that many artifacts, for the next page.
         """
-        host = await self._opened()
+        host = await self._open_host()
         return await host.artifacts(
             self.name, filters, scope=self._scope, embed_meta=embed_meta, offset=offset
         )
 
     async def why(self, artifact: str | Publication, agent: str | AgentBuilder) -> str | None:
         """Return why an agent may not see an artifact now, or None if it may."""
-        host = await self._opened()
+        host = await self._open_host()
         id_ = artifact if isinstance(artifact, str) else artifact.id
         name = agent.name if isinstance(agent, AgentBuilder) else agent
         return await host.why(self.name, id_, name, scope=self._scope)
 
     async def agent_history(self, name: str) -> list[Consumption]:
         """Return the artifacts that woke an agent, newest first."""
-        host = await self._opened()
+        host = await self._open_host()
         return await host.consumed(self.name, scope=self._scope, agent=name)
 
     async def missed(self, correlation_id: str | None = None) -> list[Missed]:
         """Return artifacts that were collected and never delivered, in one correlation or all."""
-        host = await self._opened()
+        host = await self._open_host()
         if correlation_id is None:
             runs = [row.run async for row in self._rows(host)]
         else:
@@ -338,7 +338,7 @@ class Board:
 
     async def spans(self, correlation_id: str) -> list[Span]:
         """Return the spans of a correlation that have ended."""
-        host = await self._opened()
+        host = await self._open_host()
         run = await host.run_of(self.name, correlation_id, scope=self._scope)
         items = host.events(run, scope=Scope.operator(self._scope.app))
         events = [item async for item in items if isinstance(item, Event)]
@@ -347,7 +347,7 @@ class Board:
     @asynccontextmanager
     async def traced_run(self, name: str = "run") -> AsyncGenerator[Trace]:
         """Put everything that is published inside the context into one correlation."""
-        host = await self._opened()
+        host = await self._open_host()
         correlation = host.new_id()
         before = self._correlation.set(correlation)  # For this task and the tasks it starts.
         try:
@@ -366,13 +366,13 @@ class Board:
 
     async def start(self) -> None:
         """Start the schedules of the board, and resume the runs of ended processes."""
-        host = await self._opened()
+        host = await self._open_host()
         await host.start_schedules(self.name, scope=self._scope)
         await host.recover()
 
     async def host(self) -> Host:
         """Return the host of the board."""
-        return await self._opened()
+        return await self._open_host()
 
     async def close(self) -> None:
         """Release all runs; those in a file can be resumed later."""
@@ -392,7 +392,7 @@ class Board:
     ) -> None:
         await self.close()
 
-    async def _opened(self) -> Host:
+    async def _open_host(self) -> Host:
         if self._closed:
             raise UsageError(f"the board {self.name} is closed", hint="make another one")
         async with self._opening:

@@ -1,6 +1,6 @@
 """Base classes for steps in code, and the objects they receive."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -112,7 +112,8 @@ class Response:
 Changes: TypeAlias = Mapping[str, Any] | StateT | StepResult[StateT] | None
 
 
-class AgentStep(ABC, Generic[StateT]):
+# Not an ABC: a class without one of the methods is a finding with a hint, not a TypeError.
+class AgentStep(Generic[StateT]):
     """A step done by an agent: it builds the prompts, and converts the reply to changes.
 
     Each method is called once per attempt, and its result is recorded, so that a repeated call is

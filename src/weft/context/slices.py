@@ -4,12 +4,15 @@ A provider gets data and a reader bound to the agent, not the board itself: it c
 forge the identity it reads with.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol, runtime_checkable
 
+from weft.context.providers import name_of, redact, redact_inside, summarise, unique
 from weft.context.similarity import GET_EMBEDDINGS, NO_EMBEDDINGS, Similarity, text_of
+from weft.context.user_code import call_user_code
 from weft.engine.variables.triggers import dig
 from weft.errors import RetrievalError
 from weft.findings import Json
@@ -19,13 +22,16 @@ from weft.spec.providers import (
     DEFAULT_LIMIT,
     MAX_ITEMS,
     MAX_LIMIT,
+    CompositeProvider,
     DefaultCorrelationProvider,
     FilterConfig,
     FilteredContextProvider,
     RecentProvider,
+    RedactingProvider,
     SelectingProvider,
     SemanticContextProvider,
     StateDelegatingProvider,
+    SummarisingProvider,
     TimeWindowProvider,
 )
 
@@ -144,7 +150,7 @@ class ContextRequest:
     #: Compares texts by meaning; None without embeddings.
     similarity: Similarity | None = None
 
-    async def select(self, provider: SelectingProvider, /) -> ContextSlice:
+    async def select(self, provider: SelectingProvider, /) -> ContextSlice:  # noqa: PLR0911 - one per kind
         """Return the artifacts that a declared provider selects."""
         match provider:
             case DefaultCorrelationProvider(limit=limit):
@@ -166,8 +172,55 @@ class ContextRequest:
                 return await self._nearest(provider)
             case StateDelegatingProvider(key=key):
                 return self._from_state(key)
+            case CompositeProvider():
+                return await self._composed(provider)
+            case RedactingProvider():
+                return await self._redacted(provider)
+            case SummarisingProvider(templates=templates):
+                given = await self._ask(provider.provider)
+                items = [
+                    {**item, "payload": {"summary": summarise(item, templates)}}
+                    for item in given.items
+                ]
+                return ContextSlice(items, given.metadata)
             case _:
                 return ContextSlice([])
+
+    async def _ask(self, provider: Any) -> ContextSlice:  # noqa: ANN401 - of the spec or in code
+        """Call a provider; a plain function is called in a thread."""
+        given = await call_user_code(provider, self)
+        if not isinstance(given, ContextSlice):
+            raise TypeError(
+                f"{name_of(provider)} returned {type(given).__name__}, not a ContextSlice"
+            )
+        return given
+
+    async def _composed(self, composite: CompositeProvider) -> ContextSlice:
+        if composite.parallel:
+            asked = (self._ask(provider) for provider in composite.providers)
+            results = await asyncio.gather(*asked, return_exceptions=True)
+            slices = [_slice_or_raise(result) for result in results]
+        else:
+            slices = [await self._ask(provider) for provider in composite.providers]
+        items = unique(item for slice_ in slices for item in slice_.items)
+        metadata: dict[str, Any] = {"providers": [slice_.metadata for slice_ in slices]}
+        redacted = {key for slice_ in slices for key in slice_.metadata.get("redacted", ())}
+        if redacted:
+            metadata["redacted"] = sorted(redacted)
+        return ContextSlice(items[: composite.limit or MAX_ITEMS], metadata)
+
+    async def _redacted(self, redacting: RedactingProvider) -> ContextSlice:
+        """Return what another provider returns, with every payload redacted at any depth."""
+        inside = redact_inside(redacting)
+        if inside is not None:
+            return await self._ask(inside)
+        given, changed = await self._ask(redacting.provider), set[str]()
+        items = [
+            {**item, "payload": redact(item.get("payload"), redacting, changed)}
+            for item in given.items
+        ]
+        redacted = sorted({*given.metadata.get("redacted", ()), *changed})
+        return ContextSlice(items, {**given.metadata, "redacted": redacted})
 
     async def _found(self, filters: FilterConfig) -> ContextSlice:
         return ContextSlice([artifact.item() for artifact in await self.board.find(filters)])
@@ -246,3 +299,9 @@ class ContextProvider(Protocol):
 def utc(milliseconds: int) -> datetime:
     """Return a time of a journal."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def _slice_or_raise(result: ContextSlice | BaseException) -> ContextSlice:
+    if isinstance(result, BaseException):
+        raise result
+    return result

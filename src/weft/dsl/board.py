@@ -116,14 +116,13 @@ class BoardBuilder:
                 f"{provider.__name__} is a class", hint=f"give an object: {provider.__name__}()"
             )
         if type(provider) in kinds_in(Provider):
-            return provider
-        declare = getattr(provider, "declared", None)
-        if declare is not None:
-            inner, named = (
-                partial(self.provider, label=label),
-                partial(self.objects.name, label=label),
-            )
-            return cast("Provider", declare(inner, named))
+            made = providers.with_inner(provider, partial(self.provider, label=label))
+            if isinstance(made, providers.RedactingProvider):
+                names = {
+                    key: self.objects.name(code, label) for key, code in made.transform.items()
+                }
+                made = made.model_copy(update={"transform": names})
+            return made
         if not callable(provider) or not takes(provider, 1):
             raise UsageError(
                 f"{provider!r} is not a provider: it cannot be called with a request",

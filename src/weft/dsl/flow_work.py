@@ -22,6 +22,8 @@ S_contra = TypeVar("S_contra", contravariant=True)
 
 _STEP_HINT: Final = "give a function (state) or (state, context), a class with run, or an AgentStep"
 
+METHODS_HINT: Final = "write it: a step of an agent needs system_prompt, user_prompt and apply"
+
 
 class AgentStepLike(Protocol[S_contra]):
     """A class such as weft.flow.AgentStep, which builds the prompts of its agent."""
@@ -80,7 +82,7 @@ class Shared:
     def numbered(self, kind: str, name: str | None) -> str:
         """Return the name of a part, or a default such as branch_1."""
         if name is not None:
-            return _named(name, kind)
+            return _require_name(name, kind)
         self._numbers[kind] += 1
         return f"{kind}_{self._numbers[kind]}"
 
@@ -120,10 +122,10 @@ class Shared:
     def _agent_step(self, work: Any, step: str) -> spec.AgentWork:  # noqa: ANN401
         kind: type = work if isinstance(work, type) else type(work)
         _require_instantiable(work)
-        missing: list[str] = sorted(getattr(kind, "__abstractmethods__", ()))
+        missing = missing_methods(kind)
         if missing:
             fact = f"{kind.__name__} does not define {', '.join(missing)}"
-            raise refusal("FLOW011", fact, "write it: a step of an agent needs all three methods")
+            raise refusal("FLOW011", fact, METHODS_HINT)
         declared = flow_part(
             Agent,
             agent_name=kind.__name__,
@@ -133,6 +135,15 @@ class Shared:
         self.add_agent(declared, getattr(work, "tools", ()), getattr(work, "output_type", None))
         name, options = self.objects.refer(work, step)
         return flow_part(spec.AgentWork, agent=kind.__name__, step=name, options=options)
+
+
+def missing_methods(kind: type) -> list[str]:
+    """Return the names of abstract methods that a class does not define."""
+    return [
+        name
+        for name in sorted(dir(kind))
+        if getattr(getattr(kind, name, None), "__isabstractmethod__", False)
+    ]
 
 
 def declared_agent(name: str, prompt: str, description: str, model: str | None) -> Agent:
@@ -152,7 +163,7 @@ def _require_same(name: str, before: tuple[object, ...], given: tuple[object, ..
         raise refusal("NAME002", fact, "give one of them another name")
 
 
-def _named(name: str, what: str) -> str:
+def _require_name(name: str, what: str) -> str:
     if not isinstance(name, str) or not name.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
         raise refusal("FLOW002", f"the name {name!r} of a {what} is none", "write a name")
     return name
@@ -161,7 +172,7 @@ def _named(name: str, what: str) -> str:
 def step_name(work: Any, name: str | None) -> str:  # noqa: ANN401
     """Return the name of a step: the given one, or that of its function, class or agent."""
     if name is not None:
-        return _named(name, "step")
+        return _require_name(name, "step")
     if isinstance(work, AgentCall):
         return work.agent
     own = getattr(work, "__name__", None) or type(work).__name__

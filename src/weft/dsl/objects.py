@@ -75,9 +75,9 @@ class _Reader:
                 return importable_name(value) or self._function(value)
             case functools.partial():
                 given = cast("functools.partial[Any]", value)
-                return f"partial {self._all((given.func, given.args, given.keywords))}"
+                return f"partial {self._read_all((given.func, given.args, given.keywords))}"
             case MethodType():
-                return f"method {self._all((value.__func__, value.__self__))}"
+                return f"method {self._read_all((value.__func__, value.__self__))}"
             case type() | BuiltinFunctionType():
                 return importable_name(value) or self._unsure(value.__qualname__)
             case ModuleType():
@@ -88,17 +88,17 @@ class _Reader:
     def _value(self, value: Any) -> str:  # noqa: ANN401
         match value:
             case tuple():
-                return f"tuple {self._all(cast('tuple[object, ...]', value))}"
+                return f"tuple {self._read_all(cast('tuple[object, ...]', value))}"
             case frozenset():
                 return f"frozenset {sorted(map(self.read, cast('frozenset[object]', value)))}"
             case Enum():
                 return f"{type(value).__qualname__} {value.name}"
             case list():
-                return self._unsure(f"list {self._all(cast('list[object]', value))}")
+                return self._unsure(f"list {self._read_all(cast('list[object]', value))}")
             case set():
                 return self._unsure(f"set {sorted(map(self.read, cast('set[object]', value)))}")
             case dict():
-                return self._unsure(f"dict {self._named(cast('dict[object, object]', value))}")
+                return self._unsure(f"dict {self._read_items(cast('dict[object, object]', value))}")
             case _:
                 options = json.dumps(options_of(value), sort_keys=True)
                 return self._unsure(f"{type(value).__qualname__} {options}")
@@ -107,18 +107,17 @@ class _Reader:
         self.certain = False
         return text
 
-    def _all(self, parts: Iterable[object]) -> list[str]:
+    def _read_all(self, parts: Iterable[object]) -> list[str]:
         return [self.read(part) for part in parts]
 
-    def _named(self, parts: Mapping[Any, object]) -> list[str]:
+    def _read_items(self, parts: Mapping[Any, object]) -> list[str]:
         return sorted(
             f"{self.read(key)}: {self.read(part, str(key))}" for key, part in parts.items()
         )
 
     def _code(self, code: CodeType) -> str:
-        return (
-            f"code {code.co_code!r} {code.co_names} {code.co_freevars} {self._all(code.co_consts)}"
-        )
+        constants = self._read_all(code.co_consts)
+        return f"code {code.co_code!r} {code.co_names} {code.co_freevars} {constants}"
 
     def _function(self, function: FunctionType) -> str:
         cells: dict[str, object] = {}
@@ -131,8 +130,11 @@ class _Reader:
                 self.certain = False
         if not all(isinstance(value, FunctionType | type | ModuleType) for value in cells.values()):
             self.certain = False  # The called code may set it again.
-        parts = [self.read(function.__code__), str(self._named(cells))]
-        parts += [self.read(function.__defaults__), str(self._named(function.__kwdefaults__ or {}))]
+        parts = [self.read(function.__code__), str(self._read_items(cells))]
+        parts += [
+            self.read(function.__defaults__),
+            str(self._read_items(function.__kwdefaults__ or {})),
+        ]
         return " ".join([*parts, *([self.read(vars(function))] if vars(function) else [])])
 
 

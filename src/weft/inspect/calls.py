@@ -103,10 +103,15 @@ def _where(workflow: Workflow, origin: str, record: dict[str, Any]) -> str:
     variable = workflow.spec.variables.get(origin)
     if "collection" in record:
         database = getattr(variable.source, "database", None) if variable else None
+        query = to_json(record["query"]).decode()
+        if "tenant" in record:  # Nothing was found there.
+            place = f"database {database}" if database else "the workspace's database"
+            field = getattr(variable.source, "field", None) if variable else None
+            part = f"field {field} of collection" if field else "collection"
+            place = f"{part} {record['collection']} of {place}"
+            return f"{place}, query {query}, tenant {record['tenant']}"
         collection = ".".join(filter(None, (database, record["collection"])))
-        parts.append(f"{collection} {to_json(record['query']).decode()}")
-    if record.get("tenant"):
-        parts.append(f"tenant {record['tenant']}")
+        parts.append(f"{collection} {query}")
     if "service" in record:
         method = f"{record['method']} " if "method" in record else ""
         parts.append(f"{method}{record['service']}.{record['operation']}")

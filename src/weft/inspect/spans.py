@@ -7,7 +7,7 @@ computes the same ones.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from weft.engine import events as kinds
 from weft.engine.events import Event
@@ -53,11 +53,6 @@ class Span:
     def title(self) -> str:
         """The operation and what it was about: `execute_tool look_up`."""
         return f"{OPERATIONS[self.kind][0]} {self.name}".strip()
-
-    @property
-    def own_ms(self) -> float:
-        """The duration without the time it waited for answers of people."""
-        return (self.ms or 0.0) - cast("float", self.attributes.get("weft.waited_ms", 0))
 
 
 def trace_id(app: str, run: str) -> str:

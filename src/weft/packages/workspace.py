@@ -213,10 +213,6 @@ def _not_checked(path: Path, fact: str, *hint: str) -> Finding:
 #: The packages a new workspace starts with: two conversations, a flow and a board.
 EXAMPLES: Final = ("HelloWorld", "CustomerSupportRouter", "OrderProcessing", "NewsDesk")
 
-#: The examples of boards, and of flows.
-BOARDS: Final = ("NewsDesk",)
-FLOWS: Final = ("OrderProcessing",)
-
 #: Packages that every workspace has; a copy in the workspace takes precedence.
 EVERYWHERE: Final = ("Generator",)
 

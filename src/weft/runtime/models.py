@@ -17,6 +17,7 @@ from weft.engine.events import ConditionJudged, ModelReplied, ToolRequest
 from weft.engine.events.codec import parse_reply
 from weft.engine.state import State
 from weft.errors import ModelError, RetrievalError, RunError, SetupError
+from weft.findings import Json
 from weft.ports.model import ChatMessage, ModelReply, OutputSchema
 from weft.runtime.flow.states import reply_error
 from weft.runtime.tools.forms import first_error
@@ -178,6 +179,15 @@ def reply_event(
     except ValueError as error:
         raise ModelError(f"the reply cannot be stored: {error}") from error
     rules = workflow.compiled.agents[command.agent]
+    said, error = "" if rules.send else None, ""  # What hooks process is shown after them.
+    if not requests:
+        output, wrong = read_output(workflow.compiled, rules.output, reply.text)
+        if rules.output is not None and not rules.send:
+            said = "" if output is None else _display_text(output)
+        if workflow.flow_code is None:
+            error = _artifact_error(workflow, command.agent, reply.text)
+        elif wrong is None:  # The engine reports a reply of the wrong type.
+            error = reply_error(workflow, state, command.turn, reply.text, output)
     return ModelReplied(
         call=command.call,
         text=reply.text,
@@ -187,34 +197,23 @@ def reply_event(
         answerer=reply.answerer,
         finish_reason=reply.finish_reason,
         instead_of=reply.instead_of,
-        shown=_display_text(workflow, command.agent, reply),
+        shown=said,
         held=rules.auto_tool is not None and rules.output is not None and not requests,
         retries=reply.retries,
-        output_error=_output_error(workflow, state, command, reply),
+        output_error=error,
     )
 
 
-def _output_error(workflow: Workflow, state: State, command: CallModel, reply: ModelReply) -> str:
-    """Return the first error of an artifact to publish or of a step's values."""
-    if reply.tool_requests:
-        return ""
-    if workflow.flow_code is not None:
-        return reply_error(workflow, state, command.turn, reply.text)
-    validator = workflow.output_validators.get(command.agent.partition("#")[0])
+def _artifact_error(workflow: Workflow, agent: str, text: str) -> str:
+    """Return the first error of an artifact to publish; empty if there is none."""
+    validator = workflow.output_validators.get(agent.partition("#")[0])
     if validator is None:
         return ""
     try:
-        value = parse_reply(reply.text)
+        value = parse_reply(text)
     except ValueError as error:
         return f"the reply is not JSON: {error}"
     return first_error(validator(value)) or ""
-
-
-def _display_text(workflow: Workflow, agent: str, reply: ModelReply) -> str | None:
-    """Return the text that a person sees of a structured reply; empty if the reply is invalid."""
-    if workflow.compiled.agents[agent].send:  # Its hooks have not processed it yet.
-        return ""
-    return None if reply.tool_requests else reading(workflow, agent, reply.text)
 
 
 def reading(workflow: Workflow, agent: str, text: str) -> str | None:
@@ -222,9 +221,11 @@ def reading(workflow: Workflow, agent: str, text: str) -> str | None:
     model = workflow.compiled.agents[agent].output
     if model is None:
         return None
-    output, fault = read_output(workflow.compiled, model, text)
-    if fault is not None or output is None:
-        return ""
+    output, _ = read_output(workflow.compiled, model, text)
+    return "" if output is None else _display_text(output)
+
+
+def _display_text(output: Mapping[str, Json]) -> str:
     said = output.get("agent_message")
     if isinstance(said, str):
         return said

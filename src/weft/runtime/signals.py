@@ -81,7 +81,7 @@ def interpret(
             asked = state.requests[id_]
             answer = _fitting(workflow, state, asked.tool, value)
             form = workflow.forms.get(asked.tool or "")
-            kept = form.concealed(answer) if form else answer
+            kept = form.mask_secrets(answer) if form else answer
             role = asked.addressee if asked.addressee in scope.shared_addresses else ""
             new = NewEvent(actor, RequestAnswered(id_, kept, user, role=role), turn=asked.turn)
             return new, is_open(id_)

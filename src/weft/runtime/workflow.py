@@ -163,9 +163,9 @@ def link(
     except LinkError as error:
         if not linking.reading:
             raise
-        return replace(_linked(declared, spec, code, compiled, NoTools(error)), missing=error)
+        return replace(_link_tools(declared, spec, code, compiled, NoTools(error)), missing=error)
     try:
-        workflow = _linked(declared, spec, code, compiled, tools)
+        workflow = _link_tools(declared, spec, code, compiled, tools)
         try:
             workflow = _with_code(workflow, loader, linking)
         except LinkError as error:
@@ -204,7 +204,7 @@ def hidden_sources(name: str) -> frozenset[str]:
     return frozenset(name.split(_HIDDEN)[1:])
 
 
-def _linked(
+def _link_tools(
     declared: WorkflowSpec,
     spec: WorkflowSpec,
     code: Mapping[str, bytes],
@@ -357,7 +357,7 @@ def _condition_variables(rule: Handoff) -> Iterable[str]:
 
 def _schemas(spec: WorkflowSpec, tools: Tools, rules: ActivationRules) -> Iterator[ToolSchema]:
     """Yield the tools and handoff tools of an agent as its model sees them."""
-    yield from (_described(tools, tool) for tool in rules.tools.values())
+    yield from (_describe_tool(tools, tool) for tool in rules.tools.values())
     described = {agent.agent_name: agent.description for agent in spec.agents}
     for tool, target in rules.targets.items():
         action = _HANDOFFS.get(target) or f"Hand the conversation over to {target}."
@@ -387,7 +387,7 @@ def _refuse_not_performed(spec: WorkflowSpec, kinds: TriggerKinds) -> None:
         raise LinkError("; ".join(finding.message for finding in findings), findings)
 
 
-def _described(tools: Tools, tool: Tool) -> ToolSchema:
+def _describe_tool(tools: Tools, tool: Tool) -> ToolSchema:
     """Return a tool as its model sees it: the package's description wins over the docstring."""
     schema = tools.schema(tool.function)
     return replace(schema, description=tool.description) if tool.description else schema

@@ -1,10 +1,22 @@
 """Providers: which artifacts of the board an agent is shown, as data."""
 
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal, Protocol, TypeAlias, TypeVar, dataclass_transform
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    dataclass_transform,
+)
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, GetCoreSchemaHandler
 from pydantic.fields import FieldInfo
+from pydantic_core import core_schema
 
 from weft.spec import keys
 from weft.spec.part import JsonMap, Name, Names, Nearness, ObjectRef, Part, Text, Words
@@ -53,6 +65,25 @@ class FilterConfig(Part):
 
 SliceT_co = TypeVar("SliceT_co", covariant=True)
 
+#: In programs, functions and objects stand where files have their names.
+Code: TypeAlias = Callable[..., Any]
+
+
+class _OrCode:
+    """Accepts code beside what a file may have."""
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        file = handler(source)
+        program = core_schema.no_info_wrap_validator_function(
+            lambda value, check: value if callable(value) else check(value), file
+        )
+        return core_schema.json_or_python_schema(file, program)
+
+
+_CODE: Final = _OrCode()
+
 
 class ProviderRequest(Protocol[SliceT_co]):
     """The request to a provider, which reads the board as one agent sees it."""
@@ -68,14 +99,19 @@ class _InOrder(type(Part)):
 
     model_fields: dict[str, FieldInfo]
 
-    # An __init__ of the class would also be called by validation, which is strict without one.
-    def __call__(cls, *values: Any, **fields: Any) -> Any:  # noqa: ANN401 - of the class's fields
-        names = [name for name in cls.model_fields if name != "kind"]
-        return super().__call__(**dict(zip(names[: len(values)], values, strict=True)), **fields)
+    if not TYPE_CHECKING:  # pragma: no branch - type checkers read the fields instead
+        # An __init__ of the class would also be called by validation, which is strict without one.
+        def __call__(cls, *values: Any, **fields: Any) -> Any:  # noqa: ANN401 - of the class's fields
+            names = [name for name in cls.model_fields if name != "kind"]
+            if values and names[0] == "providers":
+                values = (values,)
+            return super().__call__(
+                **dict(zip(names[: len(values)], values, strict=True)), **fields
+            )
 
 
 class SelectingProvider(Part, metaclass=_InOrder):
-    """A provider that selects artifacts itself: it is called like one that is written in code."""
+    """A provider that is called like one that is written in code."""
 
     async def __call__(self, request: ProviderRequest[SliceT_co]) -> SliceT_co:
         """Return the artifacts that it selects."""
@@ -143,34 +179,54 @@ class StateDelegatingProvider(SelectingProvider):
     key: Name = "context_snapshot"
 
 
-class CompositeProvider(Part):
+class CompositeProvider(SelectingProvider):
     """The results of several providers in order, each artifact once."""
 
-    kind: Literal["composite"] = "composite"
-    providers: Annotated[tuple["Provider", ...], Field(min_length=1, max_length=20)]
+    kind: Literal["composite"] = Field(default="composite", kw_only=True)
+    providers: Annotated[tuple["Inner", ...], Field(min_length=1, max_length=20)]
     parallel: bool = Field(default=False, description="Ask all at once; the order stays the same.")
     limit: Limit | None = None
 
+    if TYPE_CHECKING:
 
-class RedactingProvider(Part):
+        def __init__(
+            self, *providers: Code, parallel: bool = False, limit: int | None = None
+        ) -> None: ...
+
+
+class RedactingProvider(SelectingProvider):
     """The result of another provider, with keys of the payloads dropped or replaced."""
 
-    kind: Literal["redacting"] = "redacting"
-    provider: "Provider"
+    kind: Literal["redacting"] = Field(default="redacting", kw_only=True)
+    provider: "Inner"
     drop: Names = ()
-    transform: dict[Name, ObjectRef] = Field(
+    transform: dict[Name, Annotated[ObjectRef, _CODE]] = Field(
         default={}, description="By key: the function that its value is replaced by."
     )
 
+    if TYPE_CHECKING:
 
-class SummaryProvider(Part):
+        def __init__(
+            self,
+            provider: Code,
+            *,
+            drop: Iterable[str] = (),
+            transform: Mapping[str, Callable[[Any], Any]] = ...,
+        ) -> None: ...
+
+
+class SummarisingProvider(SelectingProvider):
     """The result of another provider as texts, with one template per type."""
 
-    kind: Literal["summary"] = "summary"
-    provider: "Provider"
+    kind: Literal["summary"] = Field(default="summary", kw_only=True)
+    provider: "Inner"
     templates: dict[Name, Text] = Field(
         default={}, description="By type: `{field}` inserts a field of the payload."
     )
+
+    if TYPE_CHECKING:
+
+        def __init__(self, provider: Code, templates: Mapping[str, str] = ...) -> None: ...
 
 
 class EmptyProvider(SelectingProvider):
@@ -196,11 +252,24 @@ Provider: TypeAlias = Annotated[
     | StateDelegatingProvider
     | CompositeProvider
     | RedactingProvider
-    | SummaryProvider
+    | SummarisingProvider
     | EmptyProvider
     | CustomProvider,
     Field(discriminator="kind"),
 ]
+
+Inner: TypeAlias = Annotated[Provider, _CODE]
+
+
+def with_inner(provider: Provider, change: Callable[[Any], Any]) -> Provider:
+    """Return a provider whose inner providers are changed."""
+    match provider:
+        case CompositeProvider(providers=inner):
+            return provider.model_copy(update={"providers": tuple(map(change, inner))})
+        case RedactingProvider(provider=inner) | SummarisingProvider(provider=inner):
+            return provider.model_copy(update={"provider": change(inner)})
+        case _:
+            return provider
 
 
 def milliseconds(time: datetime) -> int:

@@ -114,8 +114,8 @@ async def test_a_database_without_tables_or_without_a_server_is_explained(postgr
     with pytest.raises(StoreError, match="no tables yet; run `weft store migrate`"):
         await store.opened()
     await store.close()
-    store = PostgresDocuments("postgresql://127.0.0.1:1/weft")
-    with pytest.raises(StoreError, match="cannot be reached") as caught:
+    store = PostgresDocuments("postgresql://127.0.0.1:1/weft", setting="WEFT_DOCUMENTS")
+    with pytest.raises(StoreError, match=r"cannot be reached.*or correct WEFT_DOCUMENTS") as caught:
         await store.find(SHOP, ORDERS, {})
     assert caught.value.retryable
     await store.close()

@@ -4,6 +4,7 @@ import sqlite3
 import stat
 import threading
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,13 @@ from weft.adapters.sql.tables import (
     REQUEST_COLUMNS,
     RUN_COLUMNS,
 )
-from weft.adapters.sqlite_file import FileFormat, open_file, open_reader, transaction
+from weft.adapters.sqlite_file import (
+    FileFormat,
+    UnusableFile,
+    open_file,
+    open_reader,
+    transaction,
+)
 from weft.engine.rows import ArtifactRow, RequestRow, RunRow
 from weft.errors import StoreError
 
@@ -115,6 +122,39 @@ def test_a_newer_file_is_refused(tmp_path):
     message = refusal(path)
     assert f"a newer Weft (format {FORMAT.version + 3}, this one knows up to" in message
     assert path.read_bytes() == before
+
+
+def test_an_older_file_is_migrated_in_one_transaction(tmp_path):
+    path = str(tmp_path / "things.db")
+    open_file(path, THINGS, busy_seconds=1).close()
+    steps = (
+        ("ALTER TABLE things ADD size INTEGER",),
+        ("UPDATE things SET size = length(name)", "CREATE TABLE more (name TEXT)"),
+    )
+    broken = replace(THINGS, version=3, migrations=(steps[0], (*steps[1], "DROP TABLE missing")))
+    with pytest.raises(UnusableFile, match="no such table: missing"):
+        open_file(path, broken, busy_seconds=0)
+    assert look(path, "PRAGMA user_version") == [(1,)]
+    assert look(path, "SELECT * FROM things") == [("kept",)]
+    newest = replace(THINGS, version=3, migrations=steps)
+    for _ in range(2):
+        open_file(path, newest, busy_seconds=1).close()
+    assert look(path, "PRAGMA user_version") == [(3,)]
+    assert look(path, "SELECT * FROM things") == [("kept", 4)]
+    with pytest.raises(UnusableFile, match="newer Weft"):
+        open_file(path, THINGS, busy_seconds=1)
+
+
+def test_an_older_file_on_a_read_only_disk_is_refused(tmp_path, monkeypatch):
+    path = str(tmp_path / "things.db")
+    open_file(path, THINGS, busy_seconds=1).close()
+    monkeypatch.setattr("weft.adapters.sqlite_file.is_on_read_only_disk", lambda _: True)
+    open_file(path, THINGS, busy_seconds=1).close()
+    newest = replace(THINGS, version=2, migrations=(("CREATE TABLE more (name TEXT)",),))
+    message = r"an older Weft \(format 1, this one needs 2\), and is on a read-only file system"
+    with pytest.raises(UnusableFile, match=message) as caught:
+        open_file(path, newest, busy_seconds=1)
+    assert "weft store migrate" in caught.value.remedy
 
 
 def test_the_database_of_another_program_is_left_alone(tmp_path):

@@ -99,11 +99,21 @@ TOPIC = Variable.model_validate({"type": "str", "source": {"type": "static", "va
             lambda: begun().then(critic(Draft)).then(critic(Plain), name="again"),
         ),
         ("FLOW011", "Unfinished does not define apply", lambda: begun().then(Unfinished)),
+        (
+            "FLOW011",
+            "Unfinished does not define apply",
+            lambda: begun().then(Unfinished(), name="object"),
+        ),
         ("FLOW004", "on_failure has no steps", lambda: begun().on_failure(lambda p: p)),
         (
             "FLOW004",
             "on_failure has no steps",
             lambda: begun().then(check, lambda o: o.on_failure(lambda p: p)),
+        ),
+        (
+            "FLOW034",
+            "the literal text is empty",
+            lambda: begun().then(check, lambda o: o.with_context(lambda c: c.from_literal(""))),
         ),
         (
             "FLOW034",
@@ -168,6 +178,15 @@ def test_mistakes_are_reported_immediately(code, told, build):
     assert finding.code == code
     assert told in finding.message
     assert f"{code} " in raised.value.__notes__[0]
+
+
+def test_step_without_apply_is_refused_with_a_hint():
+    with pytest.raises(CheckFailed) as raised:
+        begun().then(Unfinished())
+    (finding,) = raised.value.findings
+    assert finding.hint == (
+        "write it: a step of an agent needs system_prompt, user_prompt and apply",
+    )
 
 
 @pytest.mark.parametrize("tools", ["search", ["search"], [3], None, check, [lambda text: text]])

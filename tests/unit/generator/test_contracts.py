@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from support import contracts
-from weft.packages.workspace import BOARDS, FLOWS, shipped_folder
+from support.shipped import BOARDS, FLOWS
+from weft.packages.workspace import shipped_folder
 
 PACKAGES = sorted(item for item in shipped_folder().iterdir() if item.name not in (*BOARDS, *FLOWS))
 

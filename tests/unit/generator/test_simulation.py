@@ -5,9 +5,10 @@ import time
 
 import pytest
 
+from support.shipped import BOARDS, FLOWS
 from weft.app.simulation import MOST_RUNS, simulate
 from weft.packages.reader import read_package
-from weft.packages.workspace import BOARDS, EVERYWHERE, FLOWS, shipped_folder
+from weft.packages.workspace import EVERYWHERE, shipped_folder
 from weft.spec.workflow import WorkflowSpec
 
 #: The Generator's replies must be a plan that holds, which nobody makes up.

@@ -100,13 +100,13 @@ class SqliteCollection(SqlCollection):
 
     async def _read(self, transaction: Transaction[T]) -> T:
         with _explained(self.name):
-            return await (await self._opened(creates=False)).read(transaction)
+            return await (await self._open_database(creates=False)).read(transaction)
 
     async def _write(self, transaction: Transaction[T], *, creates: bool = False) -> T:
         with _explained(self.name):
-            return await (await self._opened(creates=creates)).write(transaction)
+            return await (await self._open_database(creates=creates)).write(transaction)
 
-    async def _opened(self, *, creates: bool) -> SqliteDatabase:
+    async def _open_database(self, *, creates: bool) -> SqliteDatabase:
         """Return the database of the file, which may have been replaced."""
         async with self._opening:
             inode = self._place.inode()

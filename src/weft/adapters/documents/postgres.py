@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from weft.adapters.documents.requests import TENANT_FIELD
 from weft.adapters.documents.sql import SqlDocuments
 from weft.adapters.sql.statements import Statement, Transaction
-from weft.errors import SetupError
+from weft.errors import SetupError, StoreError
 
 try:
     from weft.adapters.sql.postgres.connections import BY_KEY, Database, Line, end
@@ -31,11 +31,32 @@ _TAKE_TURN: Final = Statement("SELECT pg_advisory_xact_lock(hashtextextended($1,
 _NOTIFY: Final = Statement("SELECT pg_notify($1, '')")
 
 
-class PostgresDocuments(SqlDocuments):
-    """The documents port over PostgreSQL; the connections are made when they are first used."""
+class _Database(Database):
+    """A database whose address is that of another setting than WEFT_STORE."""
 
-    def __init__(self, url: str, *, schema: str = "weft", tenant_field: str = TENANT_FIELD) -> None:
-        self._database = Database(url, schema)
+    setting = "WEFT_STORE"
+
+    def unreachable(self, error: BaseException) -> StoreError:
+        text = str(super().unreachable(error)).replace("WEFT_STORE", self.setting)
+        return StoreError(text, retryable=True)
+
+
+class PostgresDocuments(SqlDocuments):
+    """The documents port over PostgreSQL; the connections are made when they are first used.
+
+    `setting` names the address in messages.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        schema: str = "weft",
+        tenant_field: str = TENANT_FIELD,
+        setting: str = "WEFT_STORE",
+    ) -> None:
+        self._database = _Database(url, schema)
+        self._database.setting = setting
         super().__init__(f"documents {self._database.name}", tenant_field=tenant_field)
         self._channel = f"{schema}_documents"
         self._writer = Line(self._database, **BY_KEY)

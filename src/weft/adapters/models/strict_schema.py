@@ -24,7 +24,7 @@ def strict_schema(schema: Mapping[str, Any]) -> tuple[_Schema, bool]:
     """
     plain = {key: value for key, value in schema.items() if key != "$schema"}
     rooted = _with_root(plain)
-    closed = _closed(rooted)
+    closed = _close(rooted)
     return (rooted, False) if closed is None else (closed, closed.get("type") == "object")
 
 
@@ -35,7 +35,7 @@ def _with_root(schema: _Schema) -> _Schema:
     return {**models[name], "$defs": models} if name in models else schema
 
 
-def _closed(schema: _Schema) -> _Schema | None:
+def _close(schema: _Schema) -> _Schema | None:
     """Close a schema and all in it, or None where that cannot be done."""
     closed: _Schema = {}
     for key, value in schema.items():
@@ -48,23 +48,23 @@ def _closed(schema: _Schema) -> _Schema | None:
     return _with_type(closed)
 
 
-def _closed_members(schemas: list[_Schema]) -> list[_Schema] | None:
-    closed = [_closed(schema) for schema in schemas]
+def _close_all(schemas: list[_Schema]) -> list[_Schema] | None:
+    closed = [_close(schema) for schema in schemas]
     whole = [schema for schema in closed if schema is not None]
     return whole if len(whole) == len(closed) else None
 
 
-def _closed_named(schemas: Mapping[str, _Schema]) -> _Schema | None:
-    closed = _closed_members(list(schemas.values()))
+def _close_each(schemas: Mapping[str, _Schema]) -> _Schema | None:
+    closed = _close_all(list(schemas.values()))
     return None if closed is None else dict(zip(schemas, closed, strict=True))
 
 
 #: The keys that contain schemas, and the function that closes each.
 _INNER: Final[dict[str, Callable[[Any], Any]]] = {
-    "properties": _closed_named,
-    "$defs": _closed_named,
-    "anyOf": _closed_members,
-    "items": _closed,
+    "properties": _close_each,
+    "$defs": _close_each,
+    "anyOf": _close_all,
+    "items": _close,
 }
 
 

@@ -15,7 +15,7 @@ from weft.adapters.sql.rows import to_events
 from weft.adapters.sql.sqlite_database import SqliteDatabase, file_format
 from weft.adapters.sql.statements import Row, Rows, Transaction, query
 from weft.adapters.sql.store import ReadFrozen, SqlStore
-from weft.adapters.sql.tables import TABLES, VERSION
+from weft.adapters.sql.tables import SQLITE_MIGRATIONS, TABLES, VERSION
 from weft.adapters.sql.write import Outcome
 from weft.adapters.store_rules import DEAD_AFTER
 from weft.adapters.system_clock import SystemClock
@@ -36,7 +36,7 @@ _EVENTS_FROM: Final = f"""
 """  # noqa: S608 - our own words
 
 #: The number is "WFST".
-FORMAT: Final = file_format(0x57465354, VERSION, TABLES)
+FORMAT: Final = file_format(0x57465354, VERSION, TABLES, SQLITE_MIGRATIONS)
 
 
 class SqliteStore(SqlStore):

@@ -15,6 +15,7 @@ from typing import Final, ParamSpec, TypeVar
 
 from weft.adapters.sql.statements import Call, Row, Rows, Statement, Transaction, expand
 from weft.adapters.sql.store import ReadFrozen
+from weft.adapters.sql.tables import Migrations
 from weft.adapters.sql.threads import Readers, Then, WorkerThread
 from weft.adapters.sqlite_file import (
     IN_MEMORY,
@@ -286,9 +287,12 @@ class SqliteDatabase:
             self._thread.wait()
 
 
-def file_format(application_id: int, version: int, tables: Sequence[str]) -> FileFormat:
+def file_format(
+    application_id: int, version: int, tables: Sequence[str], migrations: Migrations = ()
+) -> FileFormat:
     """Return the format of a file with these tables, which are written for any database."""
-    return FileFormat(application_id, version, tuple(expand(sql, _PARTS) for sql in tables))
+    steps = [tuple(expand(sql, _PARTS) for sql in step) for step in (tables, *migrations)]
+    return FileFormat(application_id, version, steps[0], tuple(steps[1:]))
 
 
 def drive(connection: sqlite3.Connection, transaction: Transaction[T], now: int) -> T:

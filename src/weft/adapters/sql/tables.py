@@ -4,10 +4,16 @@ The tenant is part of every key. Every list that is read follows an index, whose
 rows of one time.
 """
 
-from typing import Final
+from typing import Final, TypeAlias
 
-#: One more with every change of the tables; from the first release on, with a migration.
+#: One more with every change of the tables, which also adds a step to each list below.
 VERSION: Final = 1
+
+#: The statements that change tables of one version to the next: the first from version 1 to 2.
+Migrations: TypeAlias = tuple[tuple[str, ...], ...]
+SQLITE_MIGRATIONS: Final[Migrations] = ()
+#: Also for the tables of collections and documents. A new table gets its rights by itself.
+POSTGRES_MIGRATIONS: Final[Migrations] = ()
 
 #: The columns of `runs` that a batch writes, in the order of the table. `user` is a reserved word.
 RUN_COLUMNS: Final = (

@@ -36,7 +36,7 @@ from weft.spec.providers import (
     RedactingProvider,
     SemanticContextProvider,
     StateDelegatingProvider,
-    SummaryProvider,
+    SummarisingProvider,
 )
 from weft.spec.templates import references
 
@@ -245,7 +245,7 @@ def field_exists(subject: Subject) -> Iterator[Hit]:
             yield from _fields(subject, (*path, "join", "by"), what, by, _types(subscription))
         for type_, field in by.items() if isinstance(by, dict) else ():
             yield from _fields(subject, (*path, "join", "by", type_), what, field, (type_,))
-    for path, agent, summary in owned(subject, BoardAgent, SummaryProvider):
+    for path, agent, summary in owned(subject, BoardAgent, SummarisingProvider):
         what = f"a template of {agent.agent} inserts"
         for type_, text in summary.templates.items():
             for found in references(text):

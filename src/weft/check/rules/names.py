@@ -111,7 +111,7 @@ def workflow_is_named_like_its_folder(subject: Subject) -> Iterator[Hit]:
 
 
 @rule("NAME006", "agents", modes=CONVERSATION)
-def agent_is_no_target_word(subject: Subject) -> Iterator[Hit]:
+def agent_is_not_a_target_word(subject: Subject) -> Iterator[Hit]:
     for index, name in _first_of(agent.agent_name for agent in subject.spec.agents):
         if _is_target_word(name):
             meaning = "the person" if name.lower() == USER else "the end of the run"

@@ -36,7 +36,7 @@ from weft.spec.board import (
 from weft.spec.flow import AgentWork, VariableIngredient
 from weft.spec.orchestrator import Budget, Orchestrator, ParallelGroup
 from weft.spec.part import Part
-from weft.spec.providers import FilterConfig, SummaryProvider
+from weft.spec.providers import FilterConfig, SummarisingProvider
 from weft.spec.tools import AgentTool, McpServer, UiTool
 from weft.spec.triggers import (
     HandoffTrigger,
@@ -269,7 +269,13 @@ _REFERENCES: Final[tuple[tuple[str, type[Part], str, str, str], ...]] = (
     ("board", LabelledVisibility, "labels", "label", "no agent sees the artifact:"),
     ("board", FilterConfig, "types", "type or tick", f"{_PROVIDER} selects"),
     ("board", FilterConfig, "producers", "board agent", f"{_PROVIDER} selects artifacts of"),
-    ("board", SummaryProvider, "templates{}", "type or tick", f"{_PROVIDER} has a template for"),
+    (
+        "board",
+        SummarisingProvider,
+        "templates{}",
+        "type or tick",
+        f"{_PROVIDER} has a template for",
+    ),
     ("flow", AgentWork, "agent", "agent", "the step {Step.name} is done by"),
     ("flow", VariableIngredient, "name", "variable", "the context of {Step.name} reads"),
 )

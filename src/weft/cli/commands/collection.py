@@ -39,7 +39,9 @@ Name: TypeAlias = Annotated[
 
 
 @asynccontextmanager
-async def _opened(streams: Streams, required: str | None = None) -> AsyncGenerator[Collections]:
+async def _open_existing(
+    streams: Streams, required: str | None = None
+) -> AsyncGenerator[Collections]:
     """Open the collections of the workspace; refuse if the required one does not exist."""
     folder = streams.settings.workspace
     async with open_collections(folder, environment=read_environment()) as collections:
@@ -105,7 +107,7 @@ async def add(
             raise not_found(f"{path} does not exist", "check the path")
     chunking, metadata = Chunking(size, overlap), _pairs(meta, "--meta")
     app = command_scope().app
-    async with _opened(streams, required=None if paths else name) as collections:
+    async with _open_existing(streams, required=None if paths else name) as collections:
         try:
             done = await collections.add(
                 name,
@@ -180,7 +182,7 @@ async def search(
       weft collection search Handbook holidays --filter year=2026 --top-k 3 --json
     """
     filters, app = _pairs(filter_, "--filter"), command_scope().app
-    async with _opened(streams, required=name) as collections:
+    async with _open_existing(streams, required=name) as collections:
         found = await collections.search(
             name, query, top_k=top_k, min_relevance=min_relevance, filters=filters, app=app
         )
@@ -227,7 +229,7 @@ async def list_collections(*, streams: Output) -> Result:
       weft collection list
     """
     app = command_scope().app
-    async with _opened(streams) as collections:
+    async with _open_existing(streams) as collections:
         found = [await collections.stats(name, app=app) for name in collections.names(app)]
     rows = [
         (
@@ -251,7 +253,7 @@ async def stats(name: Name, /, *, streams: Output) -> Result:
       weft collection stats Handbook
     """
     app = command_scope().app
-    async with _opened(streams, required=name) as collections:
+    async with _open_existing(streams, required=name) as collections:
         found = await collections.stats(name, app=app)
         sources = await collections.sources(name, app=app)
     data = _stats_data(found)
@@ -275,7 +277,7 @@ async def delete(name: Name, sources: tuple[str, ...] = (), /, *, streams: Outpu
       weft collection delete Handbook docs/old.md
       weft collection delete Handbook
     """
-    async with _opened(streams, required=name) as collections:
+    async with _open_existing(streams, required=name) as collections:
         deleted = await collections.remove(name, sources, app=command_scope().app)
     what = f"{counted(len(deleted), 'source')} of {name}" if sources else name
     return Result({"collection": name, "sources": deleted}, clean(f"deleted {what}"))

@@ -65,7 +65,7 @@ async def list_documents(
     if collection is None:
         return await _list_collections(database, streams)
     place = Collection(collection, database)
-    async with _opened(streams) as store:
+    async with _open_store(streams) as store:
         found = await store.page(command_scope(), place, after=after, limit=limit)
         if not found and after is None:
             raise await _missing(store, place, "no documents")
@@ -81,7 +81,7 @@ async def list_documents(
 async def _list_collections(database: str | None, streams: Streams) -> Result:
     found: list[tuple[Collection, int]] = []
     if not _is_new(streams):
-        async with _opened(streams) as store:
+        async with _open_store(streams) as store:
             found = await store.collections(command_scope(), database=database)
     sizes = [{"collection": place.name, "documents": count} for place, count in found]
     rows = [(place.name, counted(count, "document")) for place, count in found]
@@ -121,7 +121,7 @@ async def find(
 
 
 async def _find(place: Collection, query: Document, message: str, streams: Streams) -> Result:
-    async with _opened(streams) as store:
+    async with _open_store(streams) as store:
         found = await store.find(command_scope(), place, query)
         if found is None:
             raise await _missing(store, place, message)
@@ -152,7 +152,7 @@ async def put(
     new = parse_object(text, fields[1:] if is_file else "the document")
     if key is not None and new.setdefault("_id", key) != key:
         raise usage(f'the _id of the document differs from --key "{key}"', "leave one of them out")
-    async with _opened(streams, creates=True) as store:
+    async with _open_store(streams, creates=True) as store:
         made = await put_document(store, command_scope(), Collection(collection, database), new)
     return Result({"collection": collection, "key": made}, clean(f"put {collection} {made}"))
 
@@ -184,7 +184,7 @@ async def import_documents(
         raise usage("--database needs --collection", "add --collection NAME")
     place = None if collection is None else Collection(collection, database)
     records = read_records(read_text_file(file, "check the path"), place)
-    async with _opened(streams, creates=True) as store:
+    async with _open_store(streams, creates=True) as store:
         for where, new in records:
             await put_document(store, command_scope(), where, new)
     return Result({"documents": len(records)}, f"put {counted(len(records), 'document')}")
@@ -200,7 +200,7 @@ async def delete(
       weft documents delete Customers sam
     """
     place = Collection(collection, database)
-    async with _opened(streams) as store:
+    async with _open_store(streams) as store:
         if not await store.delete(command_scope(), place, key):
             raise await _missing(store, place, f'no document "{key}"')
     return Result({"collection": collection, "key": key}, clean(f"deleted {collection} {key}"))
@@ -220,7 +220,7 @@ async def _missing(store: Documents, place: Collection, message: str) -> Command
 
 
 @asynccontextmanager
-async def _opened(streams: Streams, *, creates: bool = False) -> AsyncGenerator[Documents]:
+async def _open_store(streams: Streams, *, creates: bool = False) -> AsyncGenerator[Documents]:
     """Open the documents of the workspace; reading never creates the store."""
     if not creates and _is_new(streams):
         raise not_found("there are no documents yet", _PUT_ONE)

@@ -27,16 +27,22 @@ _LEFT_OUT = "documents and collections are not copied: see docs/deploy.md, Backu
 
 
 def migrate(*, journal: JournalFile = None, streams: Output) -> Result:
-    """Create the tables of the store, or say which version they have."""
+    """Create the tables of the store, or migrate those of an older Weft."""
     location = locate_journal(streams, journal)
     usual = location.workspace / JOURNAL
     if location.file == usual:
         refuse_package(location.workspace, "runs")
         make_folder(usual.parent, "runs")
-    created = _do(create_store(location.address), location)
-    name = shown_store(location.address)
-    text = f"{'created' if created else 'nothing to do:'} {name} (tables of version {VERSION})"
-    return Result({"store": name, "created": created, "version": VERSION}, clean(text))
+    found = _do(create_store(location.address), location)
+    name, version = shown_store(location.address), f"tables of version {VERSION}"
+    if found is None:
+        text = f"created {name} ({version})"
+    elif found == VERSION:
+        text = f"nothing to do: {name} ({version})"
+    else:
+        text = f"migrated {name} from version {found} ({version})"
+    data = {"store": name, "created": found is None, "version": VERSION, "version_before": found}
+    return Result(data, clean(text))
 
 
 def check(*, journal: JournalFile = None, streams: Output) -> Result:

@@ -116,7 +116,7 @@ _RUNS: Final = (
 _STORE: Final = (
     Command(
         "migrate",
-        "Create the tables of the store, or print which version they have.",
+        "Create the tables of the store, or migrate those of an older Weft.",
         ("weft store migrate", "weft store migrate --journal postgresql://weft@db/weft"),
         "store:migrate",
     ),

@@ -31,7 +31,6 @@ _TOOL_HEAD: Final = ("TOOL", "CALLS", "ERRORS", "MEAN", "95 % WITHIN")
 _MODEL_HEAD: Final = ("MODEL", "CALLS", "FAILED", "MEAN", "95 % WITHIN")
 
 _HANDOFF: Final = "{workflow}.{source} to {target}"
-_TOOL: Final = "{workflow}.{tool}"
 
 #: What is counted of each agent.
 _OF_AGENT: Final = ("turns", "failed", "input_tokens", "output_tokens")

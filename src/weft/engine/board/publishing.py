@@ -59,7 +59,7 @@ def artifact_event(
         ),
         direct=direct,
     )
-    for rules in _concerned(board, artifact):
+    for rules in _find_subscriptions(board, artifact):
         # An agent that may not see it is not woken, and never learns that it exists.
         if not may_see(seen_at_once, Identity(rules.agent, rules.labels, tenant), 0):
             continue
@@ -71,7 +71,9 @@ def artifact_event(
     return artifact
 
 
-def _concerned(board: BoardRules, artifact: ArtifactPublished) -> Iterator[SubscriptionRules]:
+def _find_subscriptions(
+    board: BoardRules, artifact: ArtifactPublished
+) -> Iterator[SubscriptionRules]:
     """Yield the subscriptions to a type that an artifact may wake at all."""
     for rules in board.by_type.get(artifact.type, ()):
         if artifact.direct:
@@ -207,7 +209,7 @@ def review_drafts(
         if not _passes("validate", publication.validate_, draft, index, answers):
             told = f"does not fulfil {publication.validate_}"
             raise Unpublishable(f"an artifact of the type {publication.type} {told}")
-        passed.append(_completed(publication, draft, index, answers))
+        passed.append(_complete_draft(publication, draft, index, answers))
     return passed
 
 
@@ -223,7 +225,7 @@ def _passes(what: str, text: str | None, draft: JsonDraft, index: int, answers: 
     return answer
 
 
-def _completed(
+def _complete_draft(
     publication: Publication, draft: JsonDraft, index: int, answers: Answers
 ) -> JsonDraft:
     own = cast("list[Json]", draft.get("tags") or [])

@@ -178,17 +178,17 @@ def _otherwise(spec: WorkflowSpec, agent: str) -> Route:
     target = pattern(names, spec.orchestrator.initial_agent, agent) if pattern else None
     if target is not None:
         return Route(target, "pattern")
-    return Route(spec.orchestrator.default_target or _resting(spec.orchestrator), "default")
+    return Route(_default_target(spec.orchestrator), "default")
 
 
 def _groups(spec: WorkflowSpec) -> dict[str, GroupRules]:
     """Return the declared groups; the pattern Redundant implies one if none is declared."""
-    resting = spec.orchestrator.default_target or _resting(spec.orchestrator)
+    fallback = _default_target(spec.orchestrator)
     declared = {
         group.name: GroupRules(
             name=group.name,
             members=group.members,
-            next=group.next or resting,
+            next=group.next or fallback,
             merge=group.merge,
             function=group.function,
             deadline=group.deadline_seconds,
@@ -238,8 +238,10 @@ def may_route(variable: Variable) -> bool:
     return variable.source.type in {"environment", "derived"}
 
 
-def _resting(orchestrator: Orchestrator) -> str:
-    """Return where a run waits by default: with the user, if there is one."""
+def _default_target(orchestrator: Orchestrator) -> str:
+    """Return the declared default target; without one the user, if there is one, else the end."""
+    if orchestrator.default_target:
+        return orchestrator.default_target
     attended = orchestrator.human_in_the_loop and startup_mode(orchestrator) != "BackendOnly"
     return USER if attended else TERMINATE
 

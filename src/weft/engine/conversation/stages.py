@@ -202,7 +202,7 @@ def _next_hook(
             return assemble(compiled, state, active)
         case "sending":
             state.update(active)
-            sent = MessageSent(active.agent, _edited(active), held=active.held != "")
+            sent = MessageSent(active.agent, _edited_reply(active), held=active.held != "")
             return [Record(sent, active.number)]
         case _:
             return _settle(compiled, state, active.replace(stage="settling"))
@@ -222,7 +222,7 @@ def hooks_of(compiled: CompiledWorkflow, active: Activation) -> tuple[HookFuncti
             return rules.after
 
 
-def _edited(active: Activation) -> str:
+def _edited_reply(active: Activation) -> str:
     """Return the reply as its hooks have changed it."""
     texts = [edit["message"] for edit in active.edits if "message" in edit]
     return str(texts[-1] if texts else active.reply)

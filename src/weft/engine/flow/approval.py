@@ -58,16 +58,16 @@ def ask(state: State, event: Event, active: Activation, approval: Approval) -> l
     return [Record(request, active.number)]
 
 
-def _answered(
+def _on_answer(
     compiled: CompiledWorkflow, state: State, request: Request, value: Json, user: str
 ) -> list[Command]:
     """Continue with the decision of a person."""
     active = state.active[request.turn]
     decision = str(cast("Mapping[str, Any]", value)["decision"])
-    return _decided(compiled, state, active, decision, f"by {user}")
+    return _decide(compiled, state, active, decision, f"by {user}")
 
 
-def _expired(
+def _on_expiry(
     compiled: CompiledWorkflow, state: State, event: Event, request: Request
 ) -> list[Command]:
     """Ask the next approver; after the last, use the declared default or path."""
@@ -78,13 +78,13 @@ def _expired(
         run = replace(run, escalation=run.escalation + 1)
         return ask(state, event, active.replace(flow=run), node.approval)
     if node.approval.default is not None:
-        return _decided(compiled, state, active, node.approval.default, "since there was no answer")
+        return _decide(compiled, state, active, node.approval.default, "since there was no answer")
     if node.on_timeout:
         return _leave(state, active, (node.on_timeout, "timed_out"))
     return _fail(state, active, "TimeoutError", f"no answer to {active.step} in time", late=True)
 
 
-def _decided(
+def _decide(
     compiled: CompiledWorkflow, state: State, active: Activation, decision: str, by: str
 ) -> list[Command]:
     node = cast("ApprovalPlan", plan_of(compiled).nodes[active.step])
@@ -126,7 +126,7 @@ def on_request_answered(
     """Continue with the decision of an approver, or with the answer to a tool."""
     if state.requests[data.id].call is not None:
         return answer_tool(compiled, state, event, data)
-    return _answered(compiled, state, close_request(state, data.id), data.value, data.user)
+    return _on_answer(compiled, state, close_request(state, data.id), data.value, data.user)
 
 
 def on_request_expired(
@@ -135,4 +135,4 @@ def on_request_expired(
     """Ask the next approver, or handle the question of a tool that has expired."""
     if state.requests[data.id].call is not None:
         return expire_tool(compiled, state, event, data)
-    return _expired(compiled, state, event, close_request(state, data.id))
+    return _on_expiry(compiled, state, event, close_request(state, data.id))

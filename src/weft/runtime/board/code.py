@@ -7,22 +7,19 @@ from typing import Any, Final, cast, get_type_hints
 
 from pydantic import BaseModel
 
-from weft.context import providers
-from weft.context.providers import nesting_error
 from weft.context.slices import ContextProvider
-from weft.errors import LinkError, UsageError
+from weft.errors import UsageError
 from weft.findings import Json
 from weft.ids import nearest
 from weft.runtime.linked_objects import ObjectMaker, unusable
 from weft.runtime.tools.forms import Validator, first_error, validator_for
 from weft.spec.board import TICK, Board, Component, FunctionEngine, HookName
 from weft.spec.providers import (
-    CompositeProvider,
     CustomProvider,
     DefaultCorrelationProvider,
     Provider,
     RedactingProvider,
-    SummaryProvider,
+    with_inner,
 )
 from weft.spec.tools import LOCAL
 from weft.spec.type_meaning import json_schema
@@ -104,28 +101,13 @@ class _Maker(ObjectMaker):
         return cast("Callable[..., Any]", made)
 
     def provider(self, spec: Provider) -> ContextProvider:
-        made = self._provider(spec)
-        fault = nesting_error(made)
-        if fault:
-            raise LinkError(f"a provider cannot be used: {fault}")
-        return made
-
-    def _provider(self, spec: Provider) -> ContextProvider:
-        match spec:
-            case CompositeProvider(providers=inner, parallel=parallel, limit=limit):
-                several = map(self._provider, inner)
-                return providers.CompositeProvider(*several, parallel=parallel, limit=limit)
-            case RedactingProvider(provider=inner, drop=drop, transform=transform):
-                functions = {key: self.objects[name] for key, name in transform.items()}
-                return providers.RedactingProvider(
-                    self._provider(inner), drop=drop, transform=functions
-                )
-            case SummaryProvider(provider=inner, templates=templates):
-                return providers.SummarisingProvider(self._provider(inner), templates)
-            case CustomProvider(provider=name, options=options):
-                return self.instance(name, options)
-            case _:
-                return spec
+        if isinstance(spec, CustomProvider):
+            return self.instance(spec.provider, spec.options)
+        made = with_inner(spec, self.provider)
+        if isinstance(made, RedactingProvider):
+            functions = {key: self.objects[name] for key, name in made.transform.items()}
+            made = made.model_copy(update={"transform": functions})
+        return cast("ContextProvider", made)
 
 
 def _hooks(board: Board, made: _Maker) -> dict[tuple[str, str], tuple[LinkedHook, ...]]:

@@ -68,7 +68,7 @@ class BoardGateway(Gateway):
 
     def __init__(self, **ports: Any) -> None:  # noqa: ANN401 - those of every gateway
         super().__init__(**ports)
-        self._worker.on_written = self._written
+        self._worker.on_written = self._finish_changes
         self._changes: list[asyncio.Future[None]] = []
         self._board_log = BoardLog(self._store, self._clock)
         #: Held by the task that begins the run of a correlation.
@@ -102,7 +102,7 @@ class BoardGateway(Gateway):
             quiet.cancel()
             await asyncio.gather(quiet, return_exceptions=True)
 
-    def _written(self, _app: str, _events: Sequence[Event]) -> None:
+    def _finish_changes(self, _app: str, _events: Sequence[Event]) -> None:
         changes, self._changes = self._changes, []
         for change in changes:
             if not change.done():
@@ -137,7 +137,7 @@ class BoardGateway(Gateway):
         draft = validate_offer(linked, offer)
         self._require_models(linked, model, scope)
         if id:
-            there = await self._named(linked.name, id, scope)
+            there = await self._find_artifact(linked.name, id, scope)
             if there is not None:
                 return Publication(id, there.run, there.artifact.correlation)
         return await self._publish(linked, offer, draft, scope, model)
@@ -445,12 +445,12 @@ class BoardGateway(Gateway):
         """
         require_scope(scope)
         board = await self._board_name(workflow, scope)
-        found = await self._named(board, artifact, scope, reader)
+        found = await self._find_artifact(board, artifact, scope, reader)
         if found is None:
             raise NotFoundError(f"there is no artifact {artifact} on the board {workflow}")
         return found
 
-    async def _named(
+    async def _find_artifact(
         self, board: str, artifact: str, scope: Scope, reader: Identity | None = None
     ) -> StoredArtifact | None:
         """Return the artifact of a name; a fork has copies of those of the run it comes from."""

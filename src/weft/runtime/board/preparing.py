@@ -7,9 +7,9 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any, cast
 
-from weft.context.providers import PROVIDER_SECONDS, answer_of, name_of
+from weft.context.providers import PROVIDER_SECONDS, name_of
 from weft.context.slices import ContextProvider, ContextRequest, ContextSlice, Envelope, Item
-from weft.context.user_code import describe_error
+from weft.context.user_code import call_user_code, describe_error
 from weft.engine.board.correlation import rules_of
 from weft.engine.board.publishing import policy_json
 from weft.engine.board.turn import inputs_of, spec_of
@@ -167,8 +167,7 @@ async def _ask_provider(
         config=deepcopy(spec_of(call.workflow.compiled, call.active.agent).context_config),
         similarity=call.ports.similarity,
     )
-    selects = isinstance(provider, SelectingProvider)
-    name = type(provider).__name__ if selects else name_of(provider)
+    name = name_of(provider)
     begun, clock = time.perf_counter(), call.ports.clock.now()
 
     def record(**given: object) -> dict[str, Any]:
@@ -179,7 +178,9 @@ async def _ask_provider(
     limit = asyncio.timeout(PROVIDER_SECONDS)
     try:
         async with limit:
-            given = await (request.select(provider) if selects else answer_of(provider, request))
+            selects = isinstance(provider, SelectingProvider)
+            asked = request.select(provider) if selects else call_user_code(provider, request)
+            given = await asked
         if not isinstance(given, ContextSlice):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"it returned {type(given).__name__}, not a ContextSlice")  # noqa: TRY301
         items, metadata = _plain_slice(given)

@@ -8,6 +8,7 @@ from typing import Any, Final, cast, get_args, get_origin, get_type_hints, is_ty
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 
 from weft.context.agent_step import AgentStep, ContextAssembler
+from weft.dsl.flow_work import METHODS_HINT, missing_methods
 from weft.dsl.objects import given_key
 from weft.engine.flow.plan import steps_of, works_of
 from weft.ports.retrieval import Collection, VectorSearchAdapter
@@ -164,6 +165,9 @@ def _agent(maker: ObjectMaker, name: str, options: JsonMap) -> AgentStep[Any]:
     made = maker.instance(name, options)
     if isinstance(made, AgentStep):
         step = cast("AgentStep[Any]", made)
+        missing = missing_methods(type(step))
+        if missing:
+            raise unusable(name, f"does not define {', '.join(missing)}", METHODS_HINT)
         for method in (step.system_prompt, step.user_prompt):
             if inspect.iscoroutinefunction(method):
                 hint = "write it as a plain function; an assembler or build_messages may be async"

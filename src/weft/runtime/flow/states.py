@@ -8,7 +8,6 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from weft.engine.compiled import CompiledWorkflow
-from weft.engine.conversation.turn import read_output
 from weft.engine.flow.lanes import work_of
 from weft.engine.flow.turn import changes_of
 from weft.engine.state import State
@@ -234,7 +233,7 @@ def _patched_part(merge: Merge | None, patch: Any, whole: Any) -> Json:  # noqa:
 # -- replies of declared agents, validated by the class of the state
 
 
-def reply_error(workflow: Workflow, state: State, turn: int, text: str) -> str:
+def reply_error(workflow: Workflow, state: State, turn: int, text: str, output: Json) -> str:
     """Return the first error that the state class reports for a reply; empty if it is valid."""
     kind = workflow.flow_code and workflow.flow_code.state
     active = state.active.get(turn)
@@ -243,12 +242,8 @@ def reply_error(workflow: Workflow, state: State, turn: int, text: str) -> str:
     work = work_of(workflow.compiled, active)
     if not isinstance(work, AgentWork) or work.step is not None:
         return ""  # The step's own code validates it.
-    compiled = workflow.compiled
-    output, fault = read_output(compiled, compiled.agents[work.agent].output, text)
-    if fault:  # The engine reports it.
-        return ""
-    values, variables = state.values_of(turn), compiled.variables
-    reply, _ = changes_of(compiled, work, text, output)
+    values, variables = state.values_of(turn), workflow.compiled.variables
+    reply, _ = changes_of(workflow.compiled, work, text, output)
     try:
         whole = {
             name: merge_value(name, variables[name].merge, values.get(name), reply[name])

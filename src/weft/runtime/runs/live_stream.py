@@ -52,7 +52,7 @@ class Followers(dict[RunKey, set[Items]]):
         """
         if run not in self._reserved:
             stack = ExitStack()
-            self._reserved[run] = stack.enter_context(self._opened(run)), stack
+            self._reserved[run] = stack.enter_context(self._open_queue(run)), stack
             asyncio.get_running_loop().call_later(RESERVED_SECONDS, self._unreserve, run)
 
     def _unreserve(self, run: RunKey) -> None:
@@ -64,7 +64,7 @@ class Followers(dict[RunKey, set[Items]]):
         """Receive the items of a run inside the block."""
         reserved = self._reserved.pop(run, None)
         if reserved is None:
-            with self._opened(run) as queue:
+            with self._open_queue(run) as queue:
                 yield queue
         else:
             with reserved[1]:
@@ -79,7 +79,7 @@ class Followers(dict[RunKey, set[Items]]):
                 queue.put_nowait(StreamReleased())
 
     @contextmanager
-    def _opened(self, run: RunKey) -> Generator[Items]:
+    def _open_queue(self, run: RunKey) -> Generator[Items]:
         queue: Items = asyncio.Queue(MAX_WAITING_ITEMS)
 
         def receive(delta: Delta) -> None:

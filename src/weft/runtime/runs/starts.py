@@ -175,15 +175,15 @@ def fork(  # noqa: PLR0913 - all by name
     The turn itself is repeated: the agent sees the edited values. A fork of a fork uses the same
     model, unless the edits name another. With another message, the run continues from there.
     """
-    begun, said = _beginning(events, parent, turn), ()
+    begun, said = _count_before(events, parent, turn), ()
     if edits.message is not None:
-        begun, *said = _said(events, turn, edits.message)
+        begun, *said = _replace_message(events, turn, edits.message)
     kept = events[:begun]
     before = fold(workflow.compiled, child, kept)
     model = edits.model or _model(events)
     drafts = [NewEvent(f"user:{user}", RunForked(parent, kept[-1].seq, model))]
     for name, value in edits.values.items():
-        edited = _edited(workflow.compiled, name, value)
+        edited = _edited_value(workflow.compiled, name, value)
         drafts.append(NewEvent(f"user:{user}", VariableSet(name, edited, EDIT), kept[-1].seq + 1))
     drafts += said
     drafts += (
@@ -233,7 +233,7 @@ def _model(events: Sequence[Event]) -> str | None:
     return next(filter(None, reversed(list(named))), None)
 
 
-def _beginning(events: Sequence[Event], run: str, turn: int) -> int:
+def _count_before(events: Sequence[Event], run: str, turn: int) -> int:
     """Return the number of events before a turn, after which the edits apply."""
     turns = 0
     for number, event in enumerate(events, start=1):
@@ -241,7 +241,7 @@ def _beginning(events: Sequence[Event], run: str, turn: int) -> int:
             turns = event.turn
             if turns == turn:
                 # A member of a group begins again with its whole group: they run in parallel.
-                first = event.data.fork or _fetched(events, number, turn)
+                first = event.data.fork or _count_with_fetched(events, number, turn)
                 return first + sum(1 for _ in takewhile(_is_edit, events[first:]))
     raise UsageError(
         f"run {run} has no turn {turn}",
@@ -249,7 +249,7 @@ def _beginning(events: Sequence[Event], run: str, turn: int) -> int:
     )
 
 
-def _said(events: Sequence[Event], turn: int, text: str) -> tuple[int, NewEvent]:
+def _replace_message(events: Sequence[Event], turn: int, text: str) -> tuple[int, NewEvent]:
     """Return another message in place of the one that began a turn, and how many events precede."""
     started = (event for event in events if isinstance(event.data, TurnStarted))
     event = next(event for event in started if event.turn == turn)
@@ -263,7 +263,7 @@ def _said(events: Sequence[Event], turn: int, text: str) -> tuple[int, NewEvent]
     return event.seq - 1, NewEvent(event.actor, said)
 
 
-def _fetched(events: Sequence[Event], begun: int, turn: int) -> int:
+def _count_with_fetched(events: Sequence[Event], begun: int, turn: int) -> int:
     """Return the number of events including the values that the turn has read from outside.
 
     They are not read again: a store that has changed would give another turn and undo edits.
@@ -281,7 +281,7 @@ def _is_edit(event: Event) -> bool:
     return isinstance(data, RunForked) or (isinstance(data, VariableSet) and data.writer == EDIT)
 
 
-def _edited(compiled: CompiledWorkflow, name: str, value: Json) -> Json:
+def _edited_value(compiled: CompiledWorkflow, name: str, value: Json) -> Json:
     if name not in compiled.variables:
         known = ", ".join(compiled.variables) or "none"
         raise UsageError(f"there is no variable {name}", hint=f"available: {known}")

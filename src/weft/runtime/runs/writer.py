@@ -39,7 +39,7 @@ PAUSES: Final = (100, 400, 1600)
 MAIL_PAGE: Final = 100
 
 #: How many events a run may have after its last snapshot.
-SNAPSHOT_EVENTS: Final = 200
+SNAPSHOT_EVENTS: Final = 500
 
 
 class RunWriter:

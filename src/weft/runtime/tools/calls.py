@@ -148,15 +148,15 @@ class _ToolRun:
         except Ask as signal:
             return self._question(signal)
         except Refuse as refusal:
-            return self._failed(refusal, "refused")
+            return self._failure_of(refusal, "refused")
         except RetryModel as signal:
-            return self._failed(signal, "retry")
+            return self._failure_of(signal, "retry")
         except PortError as error:
             slow = isinstance(error.__cause__, TimeoutError)
-            return self._failed(error, "timeout" if slow else "error")
+            return self._failure_of(error, "timeout" if slow else "error")
         except Exception as error:  # noqa: BLE001 - a command's outcome becomes an event
             _log.exception("the tool %s failed unexpectedly", command.tool)
-            return self._failed(error, "error")
+            return self._failure_of(error, "error")
 
     async def _value(self) -> Json:
         run, command = self._run, self._command
@@ -173,7 +173,7 @@ class _ToolRun:
             ask=self._questions,
             show=self._show,
             restart_questions=self._questions.restart,
-            mask=self._masked,
+            mask=self._mask,
         )
         if command.hook in BOARD_HOOKS:
             return await call_engine(self._code_call(call), command.hook)
@@ -236,7 +236,7 @@ class _ToolRun:
     # -- used through the context variables of a tool
 
     async def ask_model(self, instruction: str, output: OutputSchema | None) -> str:
-        instruction = self._masked(instruction)
+        instruction = self._mask(instruction)
         question = question_of(tool_messages(instruction), output)
         for consulted in self._consulted:
             if consulted.digest == question:
@@ -246,7 +246,7 @@ class _ToolRun:
             reply = await self._caller.consult(self._run, self._command, instruction, output)
         except (ModelError, UsageError) as error:
             raise ToolError(f"the model gave no answer: {error}") from error
-        text = self._masked(reply.text)
+        text = self._mask(reply.text)
         await self._run.note(
             self._command,
             ModelConsulted(
@@ -293,20 +293,20 @@ class _ToolRun:
             raise Refuse(f"a person did not approve the call of {tool}{comment}")
 
     def progress(self, share: float, text: str) -> None:
-        text = self._masked(text)
+        text = self._mask(text)
         self._last_progress = (share, text)
         command = self._command
         progress = ToolProgress(self._run.state.run, command.seq, command.tool, share, text)
         self._caller.tell(self._run, progress)
 
-    def _masked(self, text: str) -> str:
+    def _mask(self, text: str) -> str:
         return str(masked(text, self._secrets))
 
     # -- results
 
-    def _failed(self, error: Exception, kind: FailureKind) -> ToolFailed:
+    def _failure_of(self, error: Exception, kind: FailureKind) -> ToolFailed:
         """Return the failure for the agent, with secrets masked."""
-        command, message = self._command, self._masked(str(error))
+        command, message = self._command, self._mask(str(error))
         if command.hook not in STEP_HOOKS:
             return ToolFailed(command.id, message, kind)
         raised = masked(cast("Json", exception_of(error)), self._secrets)

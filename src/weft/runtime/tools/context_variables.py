@@ -36,7 +36,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 SHORT: Final = 80
 
 
-def _shortened(value: Json) -> Json:
+def _shorten(value: Json) -> Json:
     """Return a value, or the beginning of it as text if it is long."""
     text = shown(value)
     return own_copy(value) if len(text) <= SHORT else f"{text[: SHORT - 3]}..."
@@ -182,29 +182,29 @@ class Context(MutableMapping[str, Json]):
 
     def get_str(self, key: str, default: str = "") -> str:
         """Return a text; raises ToolError for a value of another type."""
-        return self._typed(key, default, str)
+        return self._get_typed(key, default, str)
 
     def get_int(self, key: str, default: int = 0) -> int:
         """Return a whole number; raises ToolError for a value of another type."""
-        return self._typed(key, default, int)
+        return self._get_typed(key, default, int)
 
     def get_float(self, key: str, default: float = 0.0) -> float:
         """Return a number; raises ToolError for a value of another type."""
-        return float(self._typed(key, default, int, float))
+        return float(self._get_typed(key, default, int, float))
 
     def get_bool(self, key: str, default: bool = False) -> bool:  # noqa: FBT001, FBT002 - as dict.get
         """Return true or false; raises ToolError for a value of another type."""
-        return self._typed(key, default, bool)
+        return self._get_typed(key, default, bool)
 
     def get_list(self, key: str, default: list[Json] | None = None) -> list[Json]:
         """Return a list; raises ToolError for a value of another type."""
-        return self._typed(key, default or [], list)
+        return self._get_typed(key, default or [], list)
 
     def get_dict(self, key: str, default: dict[str, Json] | None = None) -> dict[str, Json]:
         """Return an object; raises ToolError for a value of another type."""
-        return self._typed(key, default or {}, dict)
+        return self._get_typed(key, default or {}, dict)
 
-    def _typed(self, key: str, default: T, *types: type) -> T:
+    def _get_typed(self, key: str, default: T, *types: type) -> T:
         value = self.get(key, default)
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
             wanted = types[-1].__name__
@@ -256,7 +256,7 @@ class Context(MutableMapping[str, Json]):
         for name, variable in self._compiled.variables.items():
             if name in seen and not variable.secret:
                 about: dict[str, Json] = {
-                    "value": _shortened(seen[name]),
+                    "value": _shorten(seen[name]),
                     "type": print_type(variable.type),
                     "source": variable.source.type,
                 }

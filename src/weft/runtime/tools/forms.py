@@ -94,10 +94,10 @@ class Form:
         decision = given["decision"]
         return None if decision in self.options else _none_of(decision, self.options, known)
 
-    def concealed(self, answer: Json) -> Json:
+    def mask_secrets(self, answer: Json) -> Json:
         """Return an answer with the values of secret fields masked."""
         for path in self.secret_fields:
-            answer = _replaced(answer, path)
+            answer = _mask_at(answer, path)
         return answer
 
     def secrets(self, answer: Json) -> list[Json]:
@@ -234,14 +234,14 @@ def resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str,
     return schema
 
 
-def _replaced(value: Json, path: tuple[str, ...]) -> Json:
+def _mask_at(value: Json, path: tuple[str, ...]) -> Json:
     """Return a value with a mask at a path, if there is something."""
     if not path:
         return value if value is None else MASK
     if not isinstance(value, dict) or path[0] not in value:
         return cast("Json", value)
     fields = cast("dict[str, Json]", value)
-    return {**fields, path[0]: _replaced(fields[path[0]], path[1:])}
+    return {**fields, path[0]: _mask_at(fields[path[0]], path[1:])}
 
 
 def validator_for(

@@ -117,9 +117,10 @@ async def _from_database(
         empty = [] if source.default is None else source.default
         return Reading(empty, {**note, "found": False, "tenant": scope.app})
     found = await _find(outside, source.collection, source.database, scope, query, wanted)
-    if found is None:
+    value = None if found is None else _taken(found, source)
+    if value is None:
         return Reading(source.default, {**note, "found": False, "tenant": scope.app})
-    return _or_default(_taken(found, source), source.default, note)
+    return Reading(value, note)
 
 
 def _taken(document: Document, source: DatabaseSource) -> Json:
@@ -142,10 +143,6 @@ async def _from_entity(
     # The search key is not part of the value unless the schema has it, or there is no schema.
     beside = {KEY, *(set(query) - set(source.document) if source.document else ())}
     return Reading({key: value for key, value in found.items() if key not in beside}, note)
-
-
-def _or_default(value: Json, default: Json, note: dict[str, Json]) -> Reading:
-    return Reading(default, {**note, "found": False}) if value is None else Reading(value, note)
 
 
 def _at(value: Json, path: Sequence[str]) -> Json:
@@ -225,7 +222,9 @@ async def _from_service(
         note["cached"] = True
     if answer.attempts > 1:
         note["attempts"] = answer.attempts
-    return _or_default(value, source.default, note)
+    if value is None:
+        return Reading(source.default, {**note, "found": False})
+    return Reading(value, note)
 
 
 def service_request(

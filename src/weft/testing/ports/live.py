@@ -22,7 +22,7 @@ async def text_arrives(open_streams: OpenStreams) -> None:
     """The text of a model call arrives complete and in order, with any characters."""
     text = "".join(f"{number} é 漢 \x00 \ud800 🎉 \"'\\n" for number in range(2_000))
     got: list[Delta] = []
-    async with _opened(open_streams) as (worker, gateway):
+    async with _open_two(open_streams) as (worker, gateway):
         with gateway.subscribe(RUN, got.append):
             await until(lambda: worker.has_subscribers(RUN), "subscribers")
             for offset in range(0, len(text), 7):
@@ -36,7 +36,7 @@ async def text_in_one_piece_arrives(open_streams: OpenStreams) -> None:
     """A delta that is larger than a message arrives whole."""
     text = "x漢" * 300_000
     got: list[Delta] = []
-    async with _opened(open_streams) as (worker, gateway):
+    async with _open_two(open_streams) as (worker, gateway):
         with gateway.subscribe(RUN, got.append):
             await until(lambda: worker.has_subscribers(RUN), "subscribers")
             worker.publish(RUN, TextDelta("r1", 1, 0, text))
@@ -53,7 +53,7 @@ async def every_kind_arrives(open_streams: OpenStreams) -> None:
         TextDelta("r1", 1, 0, "b"),
         ToolProgress("r1", 5, "count", 1.0, "done"),
     ]
-    async with _opened(open_streams) as (worker, gateway):
+    async with _open_two(open_streams) as (worker, gateway):
         with gateway.subscribe(RUN, got.append):
             await until(lambda: worker.has_subscribers(RUN), "subscribers")
             for delta in sent[:-1]:
@@ -68,7 +68,7 @@ async def every_kind_arrives(open_streams: OpenStreams) -> None:
 async def runs_are_apart(open_streams: OpenStreams) -> None:
     """A subscriber gets the deltas of its run only; tenants may name their runs alike."""
     got: dict[RunKey, list[Delta]] = {run: [] for run in (RUN, ("other", "r1"), ("shop", "r2"))}
-    async with _opened(open_streams) as (worker, gateway):
+    async with _open_two(open_streams) as (worker, gateway):
         with (
             gateway.subscribe(RUN, got[RUN].append),
             gateway.subscribe(RUN, got[RUN].append),
@@ -83,7 +83,7 @@ async def runs_are_apart(open_streams: OpenStreams) -> None:
 
 async def subscribing_ends(open_streams: OpenStreams) -> None:
     """A run is not streamed after its last subscriber has left, in any order."""
-    async with _opened(open_streams) as (worker, gateway):
+    async with _open_two(open_streams) as (worker, gateway):
         got: list[Delta] = []
         expect(worker.has_subscribers(RUN), wanted=False, what="subscribers at first")
         with gateway.subscribe(RUN, got.append):
@@ -101,7 +101,7 @@ def _text(deltas: list[Delta]) -> str:
 
 
 @asynccontextmanager
-async def _opened(open_streams: OpenStreams) -> AsyncGenerator[tuple[LiveStream, LiveStream]]:
+async def _open_two(open_streams: OpenStreams) -> AsyncGenerator[tuple[LiveStream, LiveStream]]:
     worker, gateway = await open_streams()
     try:
         yield worker, gateway

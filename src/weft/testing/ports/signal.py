@@ -35,7 +35,7 @@ class Worker:
 
 async def owner_is_woken(open_signals: OpenSignals) -> None:
     """A signal to an owner reaches that worker and no other."""
-    async with _opened(open_signals) as (first, second):
+    async with _open_two(open_signals) as (first, second):
         one, two = Worker(), Worker()
         async with first.listen("one", one.wake), second.listen("two", two.wake):
             for count in range(1, 4):
@@ -47,7 +47,7 @@ async def owner_is_woken(open_signals: OpenSignals) -> None:
 
 async def one_worker_is_woken(open_signals: OpenSignals) -> None:
     """A signal without an owner reaches one of the workers."""
-    async with _opened(open_signals) as (first, second):
+    async with _open_two(open_signals) as (first, second):
         one, two = Worker(), Worker()
         async with first.listen("one", one.wake), second.listen("two", two.wake):
             for count in range(1, 6):
@@ -59,7 +59,7 @@ async def one_worker_is_woken(open_signals: OpenSignals) -> None:
 
 async def listening_ends(open_signals: OpenSignals) -> None:
     """A worker gets no signal after its block; another gets those without an owner."""
-    async with _opened(open_signals) as (first, second):
+    async with _open_two(open_signals) as (first, second):
         one, two = Worker(), Worker()
         async with second.listen("two", two.wake):
             async with first.listen("one", one.wake):
@@ -74,13 +74,13 @@ async def listening_ends(open_signals: OpenSignals) -> None:
 
 async def nobody_listens(open_signals: OpenSignals) -> None:
     """A signal that no worker listens for does no harm."""
-    async with _opened(open_signals) as (first, _):
+    async with _open_two(open_signals) as (first, _):
         first.notify()
         first.notify("gone")
 
 
 @asynccontextmanager
-async def _opened(open_signals: OpenSignals) -> AsyncGenerator[tuple[Signal, Signal]]:
+async def _open_two(open_signals: OpenSignals) -> AsyncGenerator[tuple[Signal, Signal]]:
     first, second = await open_signals()
     try:
         yield first, second

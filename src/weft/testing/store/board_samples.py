@@ -51,7 +51,7 @@ class BoardRun(SampleRun):
     def writing(self, *data: EventData, at: int = 2000, status: Status = "running") -> Batch:
         """Return the next batch, whose events are all of one time."""
         batch = self.batch(*data, at=at, status=status)
-        events = [event._replace(at=at, data=self._named(event)) for event in batch.events]
+        events = [event._replace(at=at, data=self._with_id(event)) for event in batch.events]
         state = State(
             self.run,
             workflow=self.workflow,
@@ -62,7 +62,7 @@ class BoardRun(SampleRun):
         )
         return batch._replace(events=events, changes=tuple(board_index_changes(state, events)))
 
-    def _named(self, event: Event) -> EventData:
+    def _with_id(self, event: Event) -> EventData:
         """Return the data of an event; an artifact without a name is called after its place."""
         data = event.data
         if isinstance(data, ArtifactPublished) and not data.id:

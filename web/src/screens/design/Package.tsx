@@ -81,6 +81,7 @@ export function Package({ run, packages, phase, promotion, store }: PackageProps
           )}
           {countOf(items.length, "file")}
           <Health errors={errors} warnings={findings.length - errors} />
+          {!offer.data.promotable && <Chip tone="bad">not ready</Chip>}
           {offer.data.skeleton.length > 0 && <Chip tone="wait">skeleton</Chip>}
           <a href={bundle} download className={styles.last}>
             Download

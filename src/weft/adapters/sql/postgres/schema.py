@@ -6,6 +6,7 @@ tenant that the setting `weft.app` names: a query that forgets its tenant finds 
 """
 
 import re
+from itertools import chain
 from typing import Final
 
 import asyncpg  # pyright: ignore[reportMissingTypeStubs]
@@ -16,6 +17,7 @@ from weft.adapters.sql.tables import (
     COLLECTION_TABLES,
     DOCUMENT_TABLES,
     PGVECTOR,
+    POSTGRES_MIGRATIONS,
     POSTGRES_WORDS,
     TABLES,
     VERSION,
@@ -40,10 +42,10 @@ _SAMPLES: Final = {
 _OF_ALL: Final = frozenset({"workers"})
 
 
-async def migrate(url: str, *, schema: str = "weft") -> bool:
-    """Create the tables if there are none; return whether they were created.
+async def migrate(url: str, *, schema: str = "weft") -> int | None:
+    """Create the tables, or change those of an older version; return the version that was there.
 
-    Raises StoreError if the tables are of another version, or the role may not create them.
+    Raises StoreError if the tables are of a newer version, or the role may not create them.
     """
     database = Database(url, schema)
     connection = await database.connect(search_path="pg_catalog")
@@ -55,8 +57,10 @@ async def migrate(url: str, *, schema: str = "weft") -> bool:
         if found is None:
             await _create_reader(connection)
             await _create(connection, schema)
-        else:
-            _refuse_other(database, found)
+        elif found > VERSION:
+            raise _newer(database, found)
+        elif found < VERSION:
+            await _upgrade(connection, schema, found)
         await connection.execute("COMMIT")
     except asyncpg.InsufficientPrivilegeError as error:
         raise StoreError(
@@ -67,7 +71,7 @@ async def migrate(url: str, *, schema: str = "weft") -> bool:
         raise database.explain(error) from error
     finally:
         await end(connection)
-    return found is None
+    return found
 
 
 def search_path(schema: str) -> str:
@@ -83,16 +87,19 @@ async def check_version(database: Database, connection: Connection) -> None:
         raise database.explain(error) from error
     if found is None:
         raise StoreError(f"store {database.name} has no tables yet; run `weft store migrate`")
-    _refuse_other(database, found)
+    if found > VERSION:
+        raise _newer(database, found)
+    if found < VERSION:
+        raise StoreError(
+            f"store {database.name} has tables of version {found}, and this Weft needs {VERSION};"
+            " stop the processes that use it, then run `weft store migrate`"
+        )
 
 
-def _refuse_other(database: Database, found: int) -> None:
-    if found == VERSION:
-        return
-    remedy = "use the Weft that wrote it" if found > VERSION else "run `weft store migrate`"
-    raise StoreError(
-        f"store {database.name} has tables of version {found}, and this Weft needs {VERSION};"
-        f" {remedy}"
+def _newer(database: Database, found: int) -> StoreError:
+    return StoreError(
+        f"store {database.name} has tables of version {found}, and this Weft knows up to {VERSION};"
+        " use the Weft that wrote it"
     )
 
 
@@ -132,8 +139,24 @@ async def _create(connection: Connection, schema: str) -> None:
     await connection.execute("CREATE TABLE schema_version (version bigint NOT NULL)")
     await connection.execute("INSERT INTO schema_version VALUES ($1)", VERSION)
     await connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {READER}")
-    await connection.execute(f"GRANT SELECT ON {', '.join(tables)}, words TO {READER}")
+    await connection.execute(f"GRANT SELECT ON words TO {READER}")
+    await _let_read(connection, tables)
+
+
+async def _upgrade(connection: Connection, schema: str, found: int) -> None:
+    """Change the tables of an older version, step by step."""
+    await connection.execute(f"SET LOCAL search_path = {search_path(schema)}")
+    texts = list(chain.from_iterable(POSTGRES_MIGRATIONS[found - 1 :]))
+    for sql in texts:
+        await connection.execute(table_text(sql))
+    await _let_read(connection, [new[1] for sql in texts if (new := _TABLE.match(sql))])
+    await connection.execute("UPDATE schema_version SET version = $1", VERSION)
+
+
+async def _let_read(connection: Connection, tables: list[str]) -> None:
+    """Let the role that reads see the rows of one tenant."""
     for table in tables:
+        await connection.execute(f"GRANT SELECT ON {table} TO {READER}")
         if table not in _OF_ALL:
             await connection.execute(
                 f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;"

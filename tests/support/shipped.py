@@ -1,0 +1,4 @@
+"""Which of the shipped packages are boards, and which are flows."""
+
+BOARDS = ("NewsDesk",)
+FLOWS = ("OrderProcessing",)
