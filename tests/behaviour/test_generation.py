@@ -1,6 +1,7 @@
 """A generation: promoted whole or not at all, with the work of people kept; killed and resumed."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -393,14 +394,29 @@ def test_a_repaired_folder_is_checked_again_and_promoted(place, capsys):
     assert (place / "workflows" / "ClaimsDesk" / "handoffs.json").is_file()
 
 
-def refuse(place, capsys):
-    """Generate with a model whose handoff rules are empty."""
+def test_a_difference_is_answered_by_a_person(place, capsys):
+    (place / "form.yaml").write_text(FORM)
+    tools = joined_output("ToolsManagerAgent", compile_drafts(planned()))
+    for tool in tools["tools"]:
+        tool.pop("for", None)
+    refuse(place, capsys, ToolsManagerAgent=tools)
+    assert generate("--run", "last", "--promote") == 1
+    [key] = re.findall(r"^ *cause: *(GEN011-[0-9a-f]+): ", capsys.readouterr().err, re.MULTILINE)
+    (place / "answers.yaml").write_text(f"{key}: the user is the manager\n")
+    words = ("--run", "last", "--promote", "--answers", "answers.yaml")
+    assert generate(*words) == 0, capsys.readouterr().err
+    assert (place / "workflows" / "ClaimsDesk").is_dir()
+
+
+def refuse(place, capsys, **parts):
+    """Generate with a model that writes a wrong part: by default, no handoff rules."""
     drafts = compile_drafts(planned())
-    replies = {agent: [joined_output(agent, drafts)] for agent in MAKERS}
-    replies["HandoffsAgent"] = [{"handoff_rules": []}]
+    made = {agent: joined_output(agent, drafts) for agent in MAKERS}
+    made |= parts or {"HandoffsAgent": {"handoff_rules": []}}
     diagram = planned().diagram.model_dump(mode="json", by_alias=True)
-    replies["ProjectOverviewAgent"] = [{"MermaidSequenceDiagram": diagram, "agent_message": "So."}]
-    replies["RepairAgent"] = [{"parts": {}, "answers": {}}]
+    made["ProjectOverviewAgent"] = {"MermaidSequenceDiagram": diagram, "agent_message": "So."}
+    made["RepairAgent"] = {"parts": {}, "answers": {}}
+    replies = {agent: [part] for agent, part in made.items()}
     (place / "replies.json").write_text(json.dumps(replies))
     words = ("--form", "form.yaml", "--approve", "--model", "replay:replies.json")
     assert generate(*words) == 1

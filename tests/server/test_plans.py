@@ -2,6 +2,7 @@
 
 import io
 import json
+from concurrent.futures import ThreadPoolExecutor
 from zipfile import ZipFile
 
 import pytest
@@ -206,7 +207,10 @@ def test_difference_from_the_plan_is_meant_so_before_the_package_can_be_installe
     server.post(f"{path}/approve", {"hash": hash_}, key=key(server))
     run = path.rsplit("/", 1)[1]
     server.until(f"/api/runs/{run}", key(server), is_so=lambda row: row["status"] == "ended")
-    offer = server.get(f"{path}/offer", key=key(server))
+    # The page asks for several things at once, and the first request writes the folder.
+    with ThreadPoolExecutor() as pool:
+        paths = [f"{path}/offer", *[f"{path}/files"] * 7]
+        offer, *_ = pool.map(lambda each: server.get(each, key=key(server)), paths)
     assert (offer["promotable"], offer["skeleton"], offer["errors"]) == (False, [], [])
     [scenario] = offer["scenarios"]
     assert "expected: failed" in scenario["differences"][0]

@@ -165,8 +165,8 @@ def prepare(bundle: Mapping[str, Any], folder: Path, workspace: Path, *, update:
     kept = _prepare(bundle, folder, workspace, update=update, keep=True)
     if not kept.errors:
         return kept
-    anew = _prepare(bundle, folder, workspace, update=update, keep=False)
-    return anew if anew.ok else kept
+    replaced = _prepare(bundle, folder, workspace, update=update, keep=False)
+    return replaced if replaced.ok else kept
 
 
 def _prepare(

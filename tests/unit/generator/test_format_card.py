@@ -7,9 +7,13 @@ from typing import Any, get_args
 
 import pytest
 
+from support.generator_play import FORM
 from weft.catalogue import CATALOGUE
 from weft.generator.code_check import allowed, jsx_code
+from weft.generator.code_check.files import code_faults
+from weft.generator.compile.compiler import compile_drafts
 from weft.generator.data_rules import VARIABLE_KINDS
+from weft.generator.form import form_plan, read_form
 from weft.generator.reading import read_card
 from weft.generator.steps import MAKERS, REPAIRER
 from weft.ids import BUILT_IN_VARIABLES
@@ -157,3 +161,58 @@ def test_codes_exist():
     codes = re.findall(r"\b[A-Z]+\d{3}\b", CARD)
     assert len(codes) > 25
     assert set(codes) <= set(CATALOGUE)
+
+
+#: What the rules of the code check forbid, by the words of the card.
+FORBIDDEN = {
+    "never under another name": "import json as j",
+    "No files, sockets, os, getattr, eval, format": "import os",
+    "no `re.compile`": "import re\n\nWORD = re.compile('a')",
+    "never worked out": "def {0}:\n    return context_variables.get('a' + 'b')",
+    "never pass `context_variables` on": "def {0}:\n    return _help(context_variables)\n\n\n"
+    "def _help(it):\n    return it.get('damage')",
+    "No attribute that begins with `_`": "def {0}:\n    return ''.__class__",
+    "not `while`": "def {0}:\n    while True:\n        return 1",
+    "no bare `except`": "def {0}:\n    try:\n        return 1\n    except:\n        return 2",
+    "no `global`": "def {0}:\n    global X\n    return 1",
+    "Do not name a local like a builtin": "def {0}:\n    list = 1\n    return list",
+    "Await `use_ui_tool`": "def {0}:\n    return context_variables.refresh('damage')",
+    "No type hints in quotes": "def {0} -> 'str':\n    return ''",
+}
+
+
+@pytest.mark.parametrize("words", FORBIDDEN)
+def test_rules_of_the_code_check_are_those_of_the_card(words):
+    assert words in " ".join(CARD.split())
+    [draft] = compile_drafts(form_plan(read_form("form.yaml", FORM)))
+    path = "tools/record_clerk.py"
+    head = re.search(r"def (record_clerk\(.*?\))", draft.code[path], re.DOTALL)
+    assert head
+    assert code_faults(draft.spec, path, draft.code[path]) == []
+    added = FORBIDDEN[words].replace("{0}", head[1])
+    assert code_faults(draft.spec, path, f"{draft.code[path]}\n\n{added}\n")
+
+
+COMPONENT = """export default function Form({{ payload, onResponse }}) {{
+  {0}
+  return <button onClick={{() => onResponse({{ decision: "yes" }})}}>{1}</button>;
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "content"),
+    [
+        ("No `style`", "", '<p style={{ color: "red" }} />'),
+        ("`open`", "const open = 1;", ""),
+        ("fetch", 'fetch("/");', ""),
+        ("addresses", "", '<a href="/">a</a>'),
+        ("`{...spread}` in tags", "", "<p {...payload} />"),
+        ("no index that is a variable", "const key = 1;", "{payload[key]}"),
+        ("", "const [answer] = payload.answers;", "{payload.answers.map((one) => one.text)}"),
+    ],
+)
+def test_rules_of_components_are_those_of_the_card(words, code, content):
+    assert words in " ".join(SECTIONS[6].split())
+    faults = jsx_code.jsx_faults(COMPONENT.format(code, content), "Form", ["decision"])
+    assert bool(faults) == bool(words)

@@ -1,7 +1,6 @@
 """weft plan: show, compare, approve, comment on and edit the action plans of generations."""
 
 import asyncio
-import os
 import shlex
 import subprocess
 import tempfile
@@ -51,6 +50,7 @@ from weft.cli.scope import command_scope
 from weft.cli.starting import read_message, read_text_file
 from weft.cli.streams import Streams
 from weft.engine.rows import RequestRow, RunRow
+from weft.environment import read_environment
 from weft.findings import Json
 from weft.generator.plan import change_lines, compare_plans, plan_hash
 from weft.generator.skeleton import open_places
@@ -246,7 +246,8 @@ def edit(
 
 def _edited(text: str, name: str) -> str:
     """Return a text as it is after it was edited; raises if there is no editor."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    settings = read_environment()
+    editor = settings.get("VISUAL") or settings.get("EDITOR")
     if not editor:
         raise setup(
             "no editor is set", "export EDITOR=nano, or edit a file: weft plan edit --from FILE"

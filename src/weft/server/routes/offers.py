@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 
 from weft.app.promotion import bundle_packages, stage, staged_bundle
 from weft.app.staged import staged_offer
-from weft.errors import ConflictError, NotFoundError, StoreError, UsageError
+from weft.errors import ConflictError, NotFoundError, PackageError, StoreError, UsageError
 from weft.findings import Json
 from weft.ids import segment_error
 from weft.packages.archive.exporting import make_manifest, pack_files
@@ -220,8 +220,9 @@ def _staged(context: ServerContext, found: Design) -> Path | None:
     name = found.run
     if found.generation.is_promotable or segment_error(name) or name == _TAKEN:
         return None
-    with suppress(OSError, StoreError):
-        return stage(found.generation.bundle, context.workspace, name)
+    for _ in range(2):  # Another request may write it at the same time.
+        with suppress(OSError, StoreError, PackageError):
+            return stage(found.generation.bundle, context.workspace, name)
     return None
 
 
