@@ -246,7 +246,10 @@ def _telling(compared: Comparison) -> Iterator[Finding]:
     for name, agent in compared.planned.items():
         if name not in compared.agents or compared.is_visible(name) or name in members:
             continue
-        says = any(isinstance(tool, UiTool) and tool.tell for tool in compared.tools_of(name))
+        says = any(
+            isinstance(tool, UiTool) and (tool.tell or tool.tell_asked)
+            for tool in compared.tools_of(name)
+        )
         if agent.tell and not says:
             message = f"{name} must tell the user and is not in visual_agents"
             hint = f'add {name} to visual_agents, or "tell" to its UI tool'

@@ -285,7 +285,7 @@ def test_watched_words_interrupt_every_agent_that_hears_the_user():
     assert asked(made) == {"DoctorAlert": "role:duty_doctor", "Nurse": "role:nurse"}
     [alert] = [each for each in made.spec.tools if each.function == "ask_doctor_alert"]
     assert isinstance(alert, UiTool)
-    assert alert.tell == "The duty doctor has been alerted."
+    assert (alert.tell, alert.tell_asked) == (None, "The duty doctor has been alerted.")
 
 
 def test_a_missing_value_is_asked_for_before_a_decision_counts():
@@ -328,3 +328,16 @@ def test_a_question_is_asked_before_the_decision():
     assert recorder.function == "record_a"
     assert 'get_bool("ask_a_answered")' in made.code["tools/record_a.py"]
     assert findings(made) == []
+
+
+def test_an_unusual_outcome_waits_only_for_what_is_read_after_it():
+    made = draft(
+        f"""{FORM}record: R
+steps:
+  - {{name: Intake, by: agent, asks_back: true, task: T., writes: [symptoms, medication], outcomes: {{complete: Nurse, red_flag: Doctor}}}}
+  - {{name: Doctor, by: person, who: role:doctor, shows: [symptoms], outcomes: {{coming: end}}}}
+  - {{name: Nurse, by: person, who: role:nurse, shows: [symptoms, medication], outcomes: {{taken: end}}}}
+"""
+    )
+    code = made.code["tools/record_intake.py"]
+    assert '_needed = {"red_flag": ["symptoms"]}.get(outcome, [*_given])' in code

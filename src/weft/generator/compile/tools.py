@@ -13,6 +13,7 @@ from weft.generator.names import pascal_case
 from weft.spec.form import ASK_USER
 from weft.spec.part import JsonMap, JsonValue
 from weft.spec.plan import PlannedField, PlannedTool
+from weft.spec.templates import references
 from weft.spec.tools import AgentTool, Tool, Ui, UiTool
 from weft.spec.type_meaning import json_schema
 from weft.spec.types import LiteralOf, OptionalOf
@@ -98,7 +99,17 @@ def _required(values: Values, turn: Turn) -> Iterator[str]:
     ]
     if wanted:
         yield f"_given = {mapping((name, name) for name in wanted)}"
-        yield "_missing = [name for name, value in _given.items() if value is None]"
+        # The first outcome is the usual one. An emergency must not wait for the rest.
+        needed = {name: values.read_after(turn, name) for name in turn.outcomes[1:]}
+        if any(not needed[name].issuperset(wanted) for name in needed):
+            lists = {
+                name: f"[{', '.join(string(each) for each in wanted if each in needed[name])}]"
+                for name in needed
+            }
+            yield f"_needed = {mapping(lists.items())}.get({_OUTCOME}, [*_given])"
+            yield "_missing = [name for name in _needed if _given[name] is None]"
+        else:
+            yield "_missing = [name for name, value in _given.items() if value is None]"
         yield f"if {decided}_missing:"
         told = "Fill in {', '.join(_missing)}, or ask the user."
         yield f'    raise RetryModel(f"{told}")'
@@ -173,6 +184,8 @@ def _person(values: Values, turn: Turn, tool: PlannedTool) -> Made:
     body += [*_kept(values, written), "return _answer"]
     purpose = line(tool.purpose) or f"Asks a person for {title(tool.name)}."
     label = line(shown.label) if shown else title(tool.name)
+    told = turn.agent.tell if decides else None
+    has_answer = bool(references(told or ""))
     entry = UiTool(
         agent=turn.name,
         file=f"{tool.name}.py",
@@ -185,7 +198,8 @@ def _person(values: Values, turn: Turn, tool: PlannedTool) -> Made:
         ),
         payload_schema=_payload(label, [name for name, _ in pairs]),
         response_schema=_schema(asked),
-        tell=turn.agent.tell if decides else None,
+        tell=told if has_answer else None,
+        tell_asked=None if has_answer else told,
     )
     text = function_file(tool.name, purpose, fields, body, result=_OBJECT)
     return Made(entry.model_copy(update={"for_": turn.asked_by(tool.name)}), text)

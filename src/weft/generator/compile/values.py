@@ -76,6 +76,15 @@ class Values:
             if name in self.fields and name not in filled_in and name != turn.variable
         ]
 
+    def read_after(self, turn: Turn, outcome: str) -> set[str]:
+        """Return the values that the agent after an outcome reads or shows."""
+        following = {way.target for way in turn.ways if way.when == outcome}
+        found: set[str] = set()
+        for each in self.wiring.turns:
+            if each.name in following:
+                found.update(each.agent.reads, *(shown.shows for shown in each.components))
+        return found
+
     def is_structured(self, turn: Turn) -> bool:
         """Return whether an agent replies with fields, which a tool gets."""
         return bool(turn.outcomes or turn.is_person or self.of_reply(turn) or self.calls(turn))
