@@ -40,7 +40,7 @@ def definition(name, *path, **how):
     return {"part": "ContextVariablesAgent", "at": at, **how}
 
 
-def test_rejection_that_reaches_nobody_is_found():
+def test_rejection_without_a_next_step_is_found():
     """G8: the plan says who hears of it."""
     to_end = rule("FinanceApproval", "NoticeAgent", "target_agent", "terminate")
     assert messages("invoice", to_end) == [

@@ -1,6 +1,6 @@
 """Every rule of completeness, with a plan that breaks it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -13,6 +13,7 @@ from support.plan_play import (
     plan_of,
     planned_agent,
     planned_tool,
+    put,
     two_workflows,
 )
 from support.seed_examples import (
@@ -41,22 +42,6 @@ Data = dict[str, Any]
 CASES = read_cases(__file__)
 M = "ModuleAgents"
 AGENT = f"{M}[0].agents[0]"
-
-
-def put(data: Data, values: Mapping[str, Any]) -> Data:
-    """Put values at their places; an index beyond the end appends, "-" removes a key."""
-    for path, value in values.items():
-        *steps, last = path.split(".")
-        inner: Any = data
-        for step in steps:
-            inner = inner[int(step) if isinstance(inner, list) else step]
-        if isinstance(inner, list):
-            inner[int(last) : int(last) + 1] = [value]
-        elif value == "-":
-            del inner[last]
-        else:
-            inner[last] = value
-    return data
 
 
 def paths(data: Data) -> list[str]:

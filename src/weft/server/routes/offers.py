@@ -33,7 +33,7 @@ routes: Final = Routes("plans")
 #: The records of offers that were checked again.
 _CHECKS: Final = "offer_checks"
 
-#: What a check finds anew.
+#: What another check may find otherwise.
 _CHECKED: Final = ("promotable", "errors", "questions", "scenarios")
 
 #: A folder beside those of generations: no run is staged there.
@@ -57,7 +57,7 @@ class LeftOutAnswer(TypedDict):
 
 
 class QuestionAnswer(TypedDict):
-    """A difference from the plan, and why it is meant; null while nobody has said so."""
+    """A difference from the plan, and why it is meant; null as long as no reason was given."""
 
     key: str
     text: str
