@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from coverage import Coverage
 
-from support.form_play import CLINIC, FORMS, faults, form, package_of, played
+from support.form_play import CLINIC, FORMS, faults, form, offered, package_of, played
+from support.generator_plans import skeleton_plan
 from weft.generator.form import example_form, form_plan, read_form
-from weft.generator.skeleton import open_places, skeleton_plan
+from weft.generator.skeleton import open_places
 from weft.packages.reader import Package
 from weft.ports.scope import Scope
 from weft.spec.patterns import PATTERNS
@@ -31,6 +32,16 @@ def test_a_form_gives_a_package_without_findings_whose_scenarios_pass(file, tmp_
     assert found == []
     assert results
     assert not any(results.values()), results
+
+
+@pytest.mark.parametrize("file", FORMS, ids=lambda file: file.stem)
+def test_a_form_is_promotable_without_findings_and_questions(file):
+    given = read_form(str(file), file.read_text("utf-8"))
+    made = offered(form_plan(given))
+    assert (made.findings, dict(made.questions), made.promotable) == ((), {}, True)
+    [runs] = made.scenarios.values()
+    assert len(runs) == len(given.scenarios)
+    assert [run for run in runs if run.differences or run.rests_on] == []
 
 
 def test_the_examples_follow_all_nine_patterns():

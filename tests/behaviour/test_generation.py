@@ -399,13 +399,50 @@ def test_a_difference_is_answered_by_a_person(place, capsys):
     tools = joined_output("ToolsManagerAgent", compile_drafts(planned()))
     for tool in tools["tools"]:
         tool.pop("for", None)
-    refuse(place, capsys, ToolsManagerAgent=tools)
+    assert "--answers FILE" in refuse(place, capsys, ToolsManagerAgent=tools)
     assert generate("--run", "last", "--promote") == 1
-    [key] = re.findall(r"^ *cause: *(GEN011-[0-9a-f]+): ", capsys.readouterr().err, re.MULTILINE)
-    (place / "answers.yaml").write_text(f"{key}: the user is the manager\n")
-    words = ("--run", "last", "--promote", "--answers", "answers.yaml")
-    assert generate(*words) == 0, capsys.readouterr().err
+    keys = re.findall(r"(GEN0[0-9]{2}-[0-9a-f]+): ", capsys.readouterr().err)
+    (place / "answers.yaml").write_text(
+        "".join(f"{key}: the user is the manager\n" for key in keys)
+    )
+    words = ("generate", "--run", "last", "--promote", "--answers", "answers.yaml")
+    assert main([*words]) == 0
+    assert "Meant so: the user is the manager" in capsys.readouterr().err
+    [report] = (place / ".weft" / "generated").glob("*/findings.md")
+    assert "Meant so: the user is the manager" in report.read_text()
     assert (place / "workflows" / "ClaimsDesk").is_dir()
+
+
+@pytest.mark.parametrize("fault", ["sign", "key", "code"])
+def test_what_the_assembly_refuses_counts_until_its_file_has_changed(place, capsys, fault):
+    (place / "form.yaml").write_text(FORM)
+    drafts = compile_drafts(planned())
+    parts = {agent: joined_output(agent, drafts) for agent in MAKERS}
+    agent, file = "AgentsAgent", "agents.json"
+    if fault == "code":
+        agent, file = "HookAgent", "hooks/strange.py"
+    if fault == "sign":
+        parts[agent]["agents"][0]["prompt_sections"][0]["content"] += " \u202e"
+    elif fault == "key":
+        parts[agent]["agents"][0]["nonsense"] = 1
+    else:
+        parts[agent]["hook_files"] = [{"filename": file, "content": "import os\n"}]
+    refuse(place, capsys, **{agent: parts[agent]})
+    promote = ("--run", "last", "--promote")
+    for _ in range(2):
+        assert generate(*promote) == 1
+    assert not (place / "workflows").exists()
+    [folder] = (place / ".weft" / "generated").glob("*/ClaimsDesk")
+    changed = folder / file
+    text = changed.read_text() if changed.exists() else ""
+    if fault in ("code", "sign"):
+        changed.parent.mkdir(exist_ok=True)
+        changed.write_text(text + ("import os\n" if fault == "code" else "\n"))
+        assert generate(*promote) == 1
+        said = {"code": "imports os", "sign": "invisible sign"}[fault]
+        assert said in capsys.readouterr().err
+    changed.write_text(text.replace(" \u202e", "") + "\n")
+    assert generate(*promote) == 0, capsys.readouterr().err
 
 
 def refuse(place, capsys, **parts):
@@ -416,11 +453,14 @@ def refuse(place, capsys, **parts):
     diagram = planned().diagram.model_dump(mode="json", by_alias=True)
     made["ProjectOverviewAgent"] = {"MermaidSequenceDiagram": diagram, "agent_message": "So."}
     made["RepairAgent"] = {"parts": {}, "answers": {}}
-    replies = {agent: [part] for agent, part in made.items()}
+    # A part whose form is wrong is asked for once more.
+    replies = {agent: [part, part] for agent, part in made.items()}
     (place / "replies.json").write_text(json.dumps(replies))
     words = ("--form", "form.yaml", "--approve", "--model", "replay:replies.json")
     assert generate(*words) == 1
-    assert "the package has findings and was not promoted" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "the package has findings and was not promoted" in said
+    return said
 
 
 #: A command that dies right before it writes to the journal so many times, or at a function.

@@ -1,6 +1,7 @@
 """Code that a model writes for a package: it is read, never executed, and left out if it fails."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -8,8 +9,14 @@ from typing import Any
 
 import pytest
 
+from generator_mutations import planted
 from support.generator_play import BRIEFS, Generation, generate, only, sound, twisted
+from weft.app.promotion import stage, staged_bundle
+from weft.app.scenarios import run_generated_scenarios
+from weft.app.simulation import simulate
+from weft.app.staged import staged_offer
 from weft.cli.app import main
+from weft.generator.offer import make_offer
 from weft.ports.model import ModelRequest
 from weft.testing.models import Line, call
 
@@ -33,14 +40,29 @@ def inside(line: str) -> Change:
     return put
 
 
+def hint(text: str) -> Change:
+    """Return what makes a text the hint of the first parameter of the declared function."""
+    return lambda code: FIRST_HINT.sub(lambda found: f"{found[1]}{text}", code, count=1)
+
+
 def after(text: str) -> Change:
     return lambda code: f"{code}\n\n{text}\n"
 
 
 CANARY = "CANARY"
 WRITE = f"open({CANARY!r}, 'w').close()"
+FIRST_HINT = re.compile(r"((?:async )?def (?:record|ask)_\w+\(\w+: )(Literal\[[^]]*\]|str)")
 #: Every file of the package gets another one of these.
 HOSTILE_PYTHON = {
+    "hint of a tool": hint(repr(WRITE)),
+    "hint in a hint": hint(f"list[{WRITE!r}]"),
+    "hint that is run": hint(WRITE),
+    "hint that takes long": hint("9**9**9"),
+    "hint of an attribute": hint("str.mro"),
+    "result of a tool": lambda code: code.replace("dict[str, object]", repr(WRITE)),
+    "default of a tool": hint(f"str = {WRITE}"),
+    "decorator of a tool": lambda code: FIRST_HINT.sub(rf"@{WRITE}\n\g<0>", code),
+    "hint of a class": after(f"class X:\n    a: {WRITE!r}"),
     "broken": after("def ("),
     "writes when imported": before(WRITE),
     "opens a socket": before("import socket; socket.create_connection(('127.0.0.1', 9))"),
@@ -88,6 +110,8 @@ def test_python_of_a_model_is_read_and_never_executed(tmp_path, monkeypatch, cap
         assert all(path in told for path in used)
     (folder,) = sound(made, tmp_path / "workspace")
     assert passed_on(folder, tmp_path / "other") == [0, 0, 0]
+    assert promoted(folder)[0] == 0
+    assert "not written yet: Records what Clerk has come to." in capsys.readouterr().out
     assert not [*tmp_path.rglob(CANARY)]
 
 
@@ -100,6 +124,79 @@ def passed_on(folder: Path, other: Path) -> list[int]:
         main(["export", str(folder), "-o", str(archive)]),
         main(["import", str(archive), "--workspace", str(other)]),
     ]
+
+
+def promoted(folder: Path) -> list[int]:
+    """Check and test a promoted package, whose code is executed."""
+    (folder / "tests").mkdir(exist_ok=True)
+    (folder / "tests" / "begins.yaml").write_text("message: Hello.\nreplies: sample\n")
+    return [main(["check", str(folder)]), main(["test", str(folder)])]
+
+
+#: Where a name of the declarations could become code of a stand-in: its agent, and the entry.
+NAME = f"a: str = {WRITE}, b"
+NAMES: dict[str, tuple[str, Callable[[dict[str, Any]], Any]]] = {
+    "payload": (
+        "ToolsManagerAgent",
+        lambda part: entry_of(part, "ask_nurse")["payload_schema"]["properties"].update(
+            {NAME: {"type": "string"}, "class": {"type": "string"}, "b c": True}
+        ),
+    ),
+    "function": (
+        "ToolsManagerAgent",
+        lambda part: entry_of(part, "ask_nurse").update(function=f"f({NAME}): pass\ndef g"),
+    ),
+    "field": (
+        "StructuredOutputsAgent",
+        lambda part: part["models"][0]["fields"].update({NAME: {"type": "str"}}),
+    ),
+    "literal": (
+        "StructuredOutputsAgent",
+        lambda part: part["models"][0]["fields"].update(
+            word={"type": f"literal[{json.dumps(WRITE)}]"}
+        ),
+    ),
+    "variable": (
+        "ContextVariablesAgent",
+        lambda part: part["ContextVariablesPlan"]["definitions"].update(
+            {f'x")\n{WRITE}': {"type": "str", "source": {"type": "static", "value": ""}}}
+        ),
+    ),
+    "computation": (
+        "ContextVariablesAgent",
+        lambda part: part["ContextVariablesPlan"]["definitions"].update(
+            x={
+                "type": "str",
+                "source": {"type": "computed", "computation": f"tools.intake:f({NAME})"},
+            }
+        ),
+    ),
+}
+
+
+def entry_of(part: dict[str, Any], function: str) -> dict[str, Any]:
+    return next(tool for tool in part["tools"] if tool["function"] == function)
+
+
+@pytest.mark.parametrize("code", ["def (", "kept", "without parameters"])
+@pytest.mark.parametrize("kind", NAMES)
+def test_names_of_declarations_are_never_executed(kind, code, tmp_path, monkeypatch):
+    """Neither in the assembly and the checks, nor in the staged and the promoted package."""
+    monkeypatch.chdir(tmp_path)
+    plan, outputs = planted.good("clinic")
+    agent, change = NAMES[kind]
+    change(outputs[agent])
+    for file in [file for part in outputs.values() for file in part.get("tools", ())]:
+        if code == "def (" and file.get("filename", "").endswith(".py"):
+            file["content"] = code
+        elif code == "without parameters" and file.get("filename") == "tools/ask_nurse.py":
+            file["content"] = re.sub(r"\([^()]*\) -> ", "() -> ", file["content"], count=1)
+    made = make_offer(plan, outputs, {}, simulate, run_generated_scenarios)
+    folder = stage(made.data(), tmp_path, "RUN")
+    staged_offer(plan, staged_bundle(made.data(), folder), folder)
+    for package in folder.glob("*/agents.json"):
+        promoted(package.parent)
+    assert not [*tmp_path.rglob(CANARY)]
 
 
 def test_nothing_runs_where_a_package_is_passed_on(tmp_path, monkeypatch, capsys):

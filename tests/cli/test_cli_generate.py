@@ -54,6 +54,9 @@ def test_form_becomes_a_package_without_prompts(weft, place):
     assert re.search(r"^DownloadAgent +checked: .*0 errors", result.err, re.MULTILINE)
     assert "1 of 1 scenarios passed" in result.err
     assert "11 parts by designer" in result.err
+    written = re.findall(r"^(\w+) +(\d+ .*)$", result.err, re.MULTILINE)
+    assert dict(written)["UIFileGenerator"] == "1 file"
+    assert "OrchestratorAgent            done\n" in result.err
     assert "skeleton" not in result.err
     assert weft("check", "ClaimsDesk").code == 0
     assert weft("test", "ClaimsDesk").code == 0
@@ -63,9 +66,12 @@ def test_form_becomes_a_package_without_prompts(weft, place):
 def test_a_skeleton_is_approved_only_as_such(weft, place):
     refused = weft("generate", BRIEF, "--approve")
     assert refused.code == 4
-    assert "a skeleton is not approved by --approve:\n  OPEN: " in refused.err
+    assert "a skeleton is accepted only with --skeleton:\n  OPEN: " in refused.err
     run = re.search(r"run (\S+) waits for the approval of its plan", refused.err)[1]
     assert f"weft plan edit {run}" in refused.err
+    hints = refused.err.partition(" waits for ")[2].splitlines()
+    assert hints[1] == "  complete: weft new NAME --form"
+    assert "--model openai:" in hints[2]
     assert f"weft generate --run {run} --approve --skeleton" in refused.err
     assert not packages(place)
     assert weft("generate", "--run", run, "--approve").code == 4
@@ -96,7 +102,7 @@ def test_everything_is_in_one_document_for_programs(weft, place):
     [
         ("outcomes: {approved: end", "outcomes: {approved: ende", "did you mean end?"),
         ("workflow: ClaimsDesk", "werkflow: ClaimsDesk", 'did you mean "workflow"?'),
-        ("who: role:manager", "who: manager", "form.yaml:10:38: steps[2].who"),
+        ("who: role:manager", "who: manager", "steps[2].who: "),
     ],
 )
 def test_a_wrong_form_is_refused_with_its_place(weft, place, old, new, error):
@@ -104,7 +110,24 @@ def test_a_wrong_form_is_refused_with_its_place(weft, place, old, new, error):
     result = weft("generate", "--form", "form.yaml", "--approve")
     assert result.code == 2
     assert error in result.err
+    assert "there is a mistake in form.yaml" in result.err
     assert not (place / ".weft").exists()
+
+
+def test_each_mistake_in_a_form_has_its_place_and_its_hint(weft, place):
+    wrong = FORM.replace("{approved: end", "{approved: ende").replace(
+        "asks_back: true", "asks_back: true, question: Why?"
+    )
+    wrong = f"{wrong}\nnevr: x"
+    (place / "form.yaml").write_text(wrong)
+    result = weft("generate", "--form", "form.yaml", "--approve")
+    assert "there are 2 mistakes in form.yaml" in result.err
+    assert "\\n" not in result.err
+    for hint in ("write question: {to: user, fields: [...]}", 'did you mean "never"?'):
+        assert f"hint:  {hint}" in result.err
+    shown = weft("generate", "--form", "form.yaml", "--approve", "--json")
+    found = json.loads(shown.out)["error"]["findings"]
+    assert [bool(each["line"] and each["hint"]) for each in found] == [True, True]
 
 
 def test_without_a_person_the_run_waits_and_names_the_command(weft, place):
@@ -119,12 +142,12 @@ def test_without_a_person_the_run_waits_and_names_the_command(weft, place):
     waiting = weft("generate", "--run", run)
     assert waiting.code == 4
     assert f"weft plan approve {run}" in waiting.err
-    approved = weft("plan", "approve", run)
+    approved = weft("plan", "approve", run, "--skeleton")
     assert approved.code == 4
-    assert f"weft generate --run {run} --promote" in approved.err
+    assert f"weft generate --run {run} --promote --skeleton" in approved.err
     assert not packages(place)
     assert list((place / ".weft" / "generated" / run).iterdir())
-    assert weft("generate", "--run", run, "--promote").code == 0
+    assert weft("generate", "--run", run, "--promote", "--skeleton").code == 0
     assert packages(place)
     again = weft("generate", "--run", run)
     assert again.code == 0
@@ -133,7 +156,7 @@ def test_without_a_person_the_run_waits_and_names_the_command(weft, place):
 
 def test_missing_answers_take_their_default(weft, place):
     (place / "answers.json").write_text('{"approver": "manager", "plan_acceptance": "accepted"}')
-    result = weft("generate", BRIEF, "--answers", "answers.json")
+    result = weft("generate", BRIEF, "--answers", "answers.json", "--skeleton")
     assert "waits for the approval of its packages" in result.err
     assert "InterviewAgent               approved by: manager" in result.err
     stopped = weft("generate", BRIEF, "--until", "plan")
@@ -168,7 +191,10 @@ def test_answers_come_from_a_file(weft, place, form):
     if form == "yaml":
         text = "".join(f"{name}: {json.dumps(answer)}\n" for name, answer in answers.items())
     file.write_text(text)
-    result = weft("generate", BRIEF, "--answers", file)
+    refused = weft("generate", BRIEF, "--answers", file)
+    assert refused.code == 4
+    assert "a skeleton is accepted only with --skeleton:" in refused.err
+    result = weft("generate", BRIEF, "--answers", file, "--skeleton")
     assert result.code == 0, result.err
     assert "not promoted; its files are in " in result.err
     assert not packages(place)
@@ -176,7 +202,24 @@ def test_answers_come_from_a_file(weft, place, form):
     assert "settle complaints" in shown
     assert "billing, delivery" in shown
     assert asked(weft, "last") == ["interview", "mermaid_sequence_diagram", "download"]
-    assert weft("generate", "--run", "last", "--promote").code == 0
+    refused = weft("generate", "--run", "last", "--promote")
+    assert refused.code == 2
+    assert "the package is a skeleton" in refused.err
+    assert not packages(place)
+    assert weft("generate", "--run", "last", "--promote", "--skeleton").code == 0
+    assert packages(place)
+
+
+def test_a_skeleton_is_promoted_only_as_such(weft, place):
+    (place / "answers.yaml").write_text("plan_acceptance: accepted\n")
+    words = ("generate", BRIEF, "--answers", "answers.yaml", "--promote")
+    assert weft(*words).code == 4
+    assert weft("plan", "approve", "last").code == 2
+    assert "OPEN: " in weft("plan", "approve", "last").err
+    assert weft("plan", "approve", "last", "--skeleton").code == 4
+    assert weft("generate", "--run", "last", "--promote").code == 4
+    assert not packages(place)
+    assert weft("generate", "--run", "last", "--promote", "--skeleton").code == 0
     assert packages(place)
 
 
@@ -297,7 +340,13 @@ def test_an_incomplete_edit_is_refused_with_its_places(weft, place, until_plan):
     (place / "plan.yaml").write_text(text.replace("module_index: 1", "module_index: 7", 1))
     refused = weft("plan", "edit", until_plan, "--from", "plan.yaml")
     assert refused.code == 2
-    assert "WorkflowStrategy.modules[1].module_index: 7 stands in place 1" in refused.err
+    assert (
+        "WorkflowStrategy.modules[1].module_index: the index of this module is 7, and must be 1"
+        in refused.err
+    )
+    refused = weft("plan", "edit", until_plan, "--from", "form.yaml")
+    assert refused.code == 2
+    assert "weft generate --form form.yaml" in refused.err
     assert weft("plan", "show", until_plan, "--json").data["rounds"] == 1
 
 
@@ -522,6 +571,21 @@ def test_another_brief_does_not_change_a_package_of_that_name(weft, place):
     assert f"updated workflows/{name}: " in updated.out
 
 
+def test_another_form_does_not_change_a_package_of_that_name(weft, place):
+    words = ("generate", "--form", "form.yaml", "--approve")
+    assert weft(*words).code == 0
+    before = (place / "workflows" / "ClaimsDesk" / "agents.json").read_bytes()
+    [line] = [each for each in FORM.splitlines() if each.startswith("description:")]
+    steps = FORM.partition("steps:")[0].replace(line, "description: Cook dinner.")
+    other = "steps:\n  - {name: Cook, by: agent, task: Cook dinner., outcomes: {done: end}}\n"
+    (place / "form.yaml").write_text(steps + other)
+    refused = weft(*words)
+    assert refused.code == 7, refused.err
+    assert "was generated from another plan" in refused.err
+    assert (place / "workflows" / "ClaimsDesk" / "agents.json").read_bytes() == before
+    assert weft(*words, "--update").code == 0
+
+
 def test_declined_approval_is_not_overruled(weft, place):
     (place / "answers.json").write_text('{"promotion": "declined"}')
     for words in (("--approve",), ("--approve", "--promote")):
@@ -575,12 +639,19 @@ def test_the_report_names_first_what_is_not_in_the_package():
     )
     piece = {"file": "tools/A.jsx", "piece": "the component", "reason": "it uses fetch"}
     values = {"left_out": [piece], "repair_round": 1, "compiled_because": "HookAgent: small failed"}
-    values["bundle"] = {"promotable": False, "errors": ["handoffs.json: HAND008"]}
+    asked = {"key": "GEN011-3f2a91", "text": "no one is asked", "answer": None}
+    answered = {"key": "GEN011-000000", "text": "no rule", "answer": "because"}
+    values["bundle"] = {
+        "promotable": False,
+        "errors": ["handoffs.json: HAND008"],
+        "questions": [asked, answered],
+    }
     state = State("run", variables=values)
     assert report_lines(read_generation(state), made) == [
         "skeleton: HookAgent: small failed",
         "left out, tools/A.jsx, the component: it uses fetch",
         "error: handoffs.json: HAND008",
+        "differs from the plan: no one is asked [GEN011-3f2a91]",
         "1 part by small: PatternAgent",
         "1 part by designer: HookAgent",
         "HookAgent: designer in place of small, which gave nothing of use in 3 tries",

@@ -234,6 +234,9 @@ def test_difference_from_the_plan_is_meant_so_before_the_package_can_be_installe
     assert checked["promotable"]
     assert checked["questions"] == [{**question, "answer": reason[question["key"]]}]
     assert server.get(f"{path}/offer", key=key(server)) == checked
+    broken.write_text(good.replace("Reader", "Nobody"))
+    assert not server.get(f"{path}/offer", key=key(server))["promotable"]
+    broken.write_text(good)
     content = server.call("GET", f"{path}/bundle.zip", key=key(server)).content
     headers = {"Content-Type": "application/zip"}
     made = server.call("POST", "/api/packages", content, key=key(server), headers=headers)

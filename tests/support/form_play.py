@@ -3,10 +3,14 @@
 import asyncio
 from pathlib import Path
 
-from weft.app.scenarios import run_scenario
+from weft.app.scenarios import run_generated_scenarios, run_scenario
+from weft.app.simulation import simulate
 from weft.generator.compile.compiler import compile_drafts
 from weft.generator.draft import Draft
 from weft.generator.form import Form, form_plan, read_form
+from weft.generator.offer import Offer, make_offer
+from weft.generator.outputs import joined_output
+from weft.generator.steps import MAKERS
 from weft.packages.reader import Package, read_package
 from weft.packages.review import review
 from weft.packages.scenarios import read_scenarios
@@ -25,6 +29,13 @@ def draft(text: str) -> Draft:
     """Return what a form with one workflow is compiled to."""
     [only] = compile_drafts(form_plan(form(text)))
     return only
+
+
+def offered(plan: ActionPlan) -> Offer:
+    """Return the offer for a plan that is compiled."""
+    drafts = compile_drafts(plan)
+    outputs = {agent: joined_output(agent, drafts) for agent in MAKERS}
+    return make_offer(plan, outputs, {}, simulate, run_generated_scenarios)
 
 
 def package_of(plan: ActionPlan, root: Path) -> Package:

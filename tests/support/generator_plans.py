@@ -7,8 +7,16 @@ from weft.check.run import check
 from weft.check.subject import Subject
 from weft.generator.compile.compiler import compile_drafts
 from weft.generator.draft import Draft
+from weft.generator.skeleton import skeleton_parts
 from weft.spec.patterns import PATTERN_BY_ID
 from weft.spec.plan import ActionPlan
+
+
+def skeleton_plan(brief: str, answers: Mapping[str, str]) -> ActionPlan:
+    """Return the skeleton of a brief."""
+    drawn = {"workflow_name": "-", "mermaid_diagram": "-"}
+    parts = skeleton_parts(brief, answers)
+    return ActionPlan.model_validate({"version": 1, **parts, "MermaidSequenceDiagram": drawn})
 
 
 def agent(name: str, **given: Any) -> dict[str, Any]:

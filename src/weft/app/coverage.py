@@ -183,7 +183,10 @@ class Coverage:
         self._ways = ways_to_end(subject) if explorable else None
         self._steerings: dict[int | None, Steering] = {}
         self.agents = self._agents()
-        self.rules = self._rules()
+        used = self._rules()
+        #: Those behind conditions: they apply if nothing was decided, and stand-ins always decide.
+        self._fallbacks = sorted(used.keys() & _fallbacks(self.spec))
+        self.rules = {rule: None for rule in used if rule not in self._fallbacks}
         self.groups = {group.name: group for group in self.compiled.routing.groups.values()}
         self._schemas = {
             tool.function: tool.response_schema or {}
@@ -203,20 +206,27 @@ class Coverage:
 
     def begin(self, run: str, number: int) -> None:
         """Give a run its goal: a handoff that no run has taken yet."""
-        left = list(self.rules)
+        left = self._goals
         goal = left[-1 - number % len(left)] if left else None
         self.courses[run] = SimulatedRun(goal, straight=number % _STRAIGHT != 0)
 
     def end(self, run: str) -> None:
         """Record the end of a run, and whether it knew the way and missed its goal."""
         course = self.courses[run]
-        if course.straight and not course.guessed and course.goal in self.rules:
+        if course.straight and not course.guessed and course.goal in self._goals:
             self._tries[course.goal] += 1
+
+    @property
+    def _goals(self) -> list[int]:
+        """The handoffs to take: those not taken yet, and fallbacks to what was not reached."""
+        left, handoffs = {*self.agents, *self.groups}, self.spec.handoffs
+        needed = (rule for rule in self._fallbacks if handoffs[rule].target_agent in left)
+        return [*self.rules, *needed]
 
     @property
     def limited(self) -> bool:
         """Whether more runs might reach what is missing."""
-        rare = any(self._tries[rule] < _ENOUGH for rule in self.rules)
+        rare = any(self._tries[rule] < _ENOUGH for rule in self._goals)
         only_answers = not (self.agents or self.rules or self.groups)
         return not self.done and (self._ways is None or rare or only_answers)
 
@@ -266,7 +276,7 @@ class Coverage:
             lost = self._ways is None and drawn < _LOST
             everything = {request.agent: (found.moves.get(request.agent, ()),)}
             return replace(found, ways=everything if lost else found.ways, wandering=0)
-        if course.goal not in self.rules:
+        if course.goal not in self._goals:
             course.goal = self._next_goal(request.agent)
         draw = 0.0 if course.straight else drawn
         found = self._steering(course.goal)
@@ -305,7 +315,7 @@ class Coverage:
     def _next_goal(self, agent: str) -> int | None:
         """Return a handoff that no run has taken yet, preferably of this agent."""
         handoffs = self.spec.handoffs
-        own = (rule for rule in self.rules if handoffs[rule].source_agent == agent)
+        own = (rule for rule in self._goals if handoffs[rule].source_agent == agent)
         return next(own, None)
 
     def _asking(self, found: Steering, agent: str) -> tuple[Move, ...]:
@@ -347,6 +357,16 @@ class Coverage:
                     fits = not validation_error(variable.type, value, self.compiled.models)
                     if fits and allowed_at(self._schemas[trigger.tool], places):
                         yield AnswerChoice(trigger.tool, places)
+
+
+def _fallbacks(spec: WorkflowSpec) -> set[int]:
+    """Return the rules without a condition that stand behind others of the same agent."""
+    conditional = {rule.source_agent for rule in spec.handoffs if rule.condition}
+    return {
+        number
+        for number, rule in enumerate(spec.handoffs)
+        if rule.condition is None and rule.source_agent in conditional
+    }
 
 
 def in_words(handoff: Handoff) -> str:

@@ -96,6 +96,11 @@ class Generation:
         return (*places, *([self.compiled_because] if self.compiled_because else ()))
 
     @property
+    def unanswered(self) -> tuple[Mapping[str, str], ...]:
+        """What differs from the plan without a reason: key and text."""
+        return tuple(each for each in self.bundle.get("questions") or () if not each["answer"])
+
+    @property
     def is_promotable(self) -> bool:
         """Whether the checks found no error in the packages."""
         return bool(self.bundle.get("promotable", True))

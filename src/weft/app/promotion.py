@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -156,48 +156,62 @@ def _unsafe_name_error(name: str, fault: str) -> UsageError:
     )
 
 
-def prepare(bundle: Mapping[str, Any], folder: Path, workspace: Path, *, update: bool) -> Promotion:
+def prepare(
+    bundle: Mapping[str, Any],
+    folder: Path,
+    workspace: Path,
+    *,
+    update: bool,
+    plan_given: bool = False,
+) -> Promotion:
     """Plan the promotion of packages to a folder; packs go into `packs` beside it.
 
-    A package that was generated from another plan is a conflict unless `update` is set. What does
-    not depend on a change of its plan stays as it was generated last, if the result has no errors.
+    A package that was generated from another plan is a conflict unless `update` is set. A plan that
+    was given, also as a form, may be a changed one. What does not depend on a change of its plan
+    stays as it was generated last, if the result has no errors.
     """
-    kept = _prepare(bundle, folder, workspace, update=update, keep=True)
+    is_same = (_is_same_brief, _is_changed_plan) if plan_given else (_is_same_brief,)
+    same = [
+        name
+        for name, files in bundle_packages(bundle).items()
+        for place in (_base(folder, workspace) / name, folder / name)
+        if any(check(place, files) for check in is_same)
+    ]
+    kept = _prepare(bundle, folder, workspace, None if update else same, keep=True)
     if not kept.errors:
         return kept
-    replaced = _prepare(bundle, folder, workspace, update=update, keep=False)
+    replaced = _prepare(bundle, folder, workspace, None if update else same, keep=False)
     return replaced if replaced.ok else kept
 
 
 def _prepare(
-    bundle: Mapping[str, Any], folder: Path, workspace: Path, *, update: bool, keep: bool
+    bundle: Mapping[str, Any],
+    folder: Path,
+    workspace: Path,
+    same: Collection[str] | None,
+    *,
+    keep: bool,
 ) -> Promotion:
+    """Plan a promotion; `same` are the packages that may be updated, None means all."""
     base = _base(folder, workspace)
     packages = bundle_packages(bundle)
     planned = [
         _plan_change(name, folder / name, base / name, files, keep=keep)
         for name, files in packages.items()
     ]
-    same = [
-        name
-        for name, files in packages.items()
-        if any(_is_same_brief(place / name, files) for place in (base, folder))
-    ]
-    others = [folder / name for name in packages if name not in same]
+    others = [folder / name for name in packages if same is not None and name not in same]
     at = (workspace if folder.resolve() == workspace.resolve() else folder.parent) / PACKS
     for name, text in _pack(bundle).items():
         planned.append(_plan_change(name, at, base / PACKS, {name: text}, alone=True))
         # A pack has the plan of its packages.
-        others += [] if same else [at / name]
+        others += [] if same or same is None else [at / name]
     strangers = tuple(plan.stranger for plan in planned if plan.stranger)
     promotion = Promotion(
         changes=tuple(plan.change for plan in planned if plan.change),
         workspace=workspace,
         conflicts=tuple(line for plan in planned for line in plan.conflicts),
         strangers=strangers,
-        others=tuple(
-            path for path in others if not update and path.exists() and path not in strangers
-        ),
+        others=tuple(path for path in others if path.exists() and path not in strangers),
     )
     if not promotion.ok:
         return promotion
@@ -224,6 +238,24 @@ def _purposes(plan: str | bytes) -> list[str]:
     return [
         workflow["description"] for workflow in json.loads(plan)["PatternSelection"]["workflows"]
     ]
+
+
+def _is_changed_plan(base: Path, files: Mapping[str, str]) -> bool:
+    """Return whether these files have a step of the last generated plan, with the same task."""
+    try:
+        plan = (base / PLAN_FILE).read_bytes()
+        return not _tasks(plan).isdisjoint(_tasks(files[PLAN_FILE]))
+    except (OSError, KeyError, TypeError, ValueError):
+        return False
+
+
+def _tasks(plan: str | bytes) -> set[tuple[str, str]]:
+    """Return the modules of a plan without their numbers."""
+    modules = json.loads(plan)["WorkflowStrategy"]["modules"]
+    return {
+        (module["module_name"].partition(": ")[2], module["module_description"])
+        for module in modules
+    }
 
 
 def is_promoted(bundle: Mapping[str, Any], workspace: Path) -> bool:

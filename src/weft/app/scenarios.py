@@ -76,6 +76,8 @@ class ScenarioResult:
     #: What was otherwise than it says, by the path of the value in the file; or what is wrong with
     #: the file.
     findings: Mapping[KeyPath, Finding]
+    #: What the case with the differences expects, and how its run went.
+    course: "tuple[Expected, RunFacts] | None" = None
 
     def as_json(self) -> dict[str, Json]:
         """Return the result as JSON can hold it."""
@@ -99,7 +101,7 @@ async def run_scenario(
         play.differ((), f"the scenario did not end within {SECONDS:g} s")
     except WeftError as error:
         play.differ((), f"the scenario cannot run: {error}", *_hint(error))
-    return ScenarioResult(package.name, file.name, play.differences)
+    return ScenarioResult(package.name, file.name, play.differences, play.course)
 
 
 def _hint(error: WeftError) -> tuple[str, ...]:
@@ -112,7 +114,7 @@ class _Play:
     #: Of the present case: its model, the user of its run, and the run.
     _model: Model
     _me: Scope
-    _run: str
+    _run: str = ""
     _host: Host
 
     def __init__(self, package: Package, file: ScenarioFile, scenario: Scenario) -> None:
@@ -125,6 +127,7 @@ class _Play:
         self._scenario = scenario
         self._clock = ManualClock()
         self.differences: dict[KeyPath, Finding] = {}
+        self.course: tuple[Expected, RunFacts] | None = None
 
     async def run(self, linking: Linking) -> None:
         """Run all cases, until one differs. Raises WeftError if the package cannot run."""
@@ -162,6 +165,8 @@ class _Play:
                 if script.left and not self.differences:
                     self.differ((*path, "replies"), f"{script.left} replies were not used")
                 if self.differences:
+                    if self._run:
+                        self.course = (case.expect, await facts_of(self._host, await self._rest()))
                     return
 
     async def _reply(self, request: ModelRequest) -> ModelReply:
@@ -175,6 +180,7 @@ class _Play:
     async def _play(self, case: ScenarioCase, path: KeyPath) -> None:
         """Start the run of a case, do the steps, and compare."""
         try:
+            self._run = ""
             self._run = await self._start(case)
         except WeftError as error:
             self.differ(path, f"the run does not start: {error}", *_hint(error))
@@ -411,21 +417,38 @@ def run_generated_scenarios(
     deciding = decided_by_code(subject)
 
     async def run() -> list[ScenarioRun]:
-        return [_rated(await run_scenario(package, file), file, deciding) for file in files]
+        return [_rated(await run_scenario(package, file), deciding) for file in files]
 
     return tuple(asyncio.run(run()))
 
 
-def _rated(
-    result: ScenarioResult, file: ScenarioFile, deciding: Mapping[str, Collection[str]]
-) -> ScenarioRun:
-    """Return what a scenario with stand-ins shows; nothing where the code of tools decides."""
-    cases = [case for _, case in cases_of(file.scenario)] if file.scenario else []
-    named = {agent for case in cases if case.replies != "sample" for agent in case.replies}
-    tools = {tool for agent in named for tool in deciding.get(agent, ())}
-    if result.findings and tools:
-        return ScenarioRun(result.name, rests_on=tuple(sorted(tools)))
-    return ScenarioRun(result.name, tuple(map(_in_words, result.findings.values())))
+def _rated(result: ScenarioResult, deciding: Collection[str]) -> ScenarioRun:
+    """Return what a scenario with stand-ins shows: nothing after a call that code decides.
+
+    What came before the call counts, and whom the run asked, as no code decides that.
+    """
+    differences = tuple(map(_in_words, result.findings.values()))
+    if result.course is None:
+        return ScenarioRun(result.name, differences)
+    expect, facts = result.course
+    before, called = _decided(facts, deciding)
+    wanted, route = expect.requests or {}, expect.route
+    others = any(facts.requests[tool] != wanted[tool] for tool in wanted.keys() & facts.requests)
+    begins = route is None or any(goes_along(before, route[:end]) for end in range(len(route) + 1))
+    if called and begins and not others:
+        return ScenarioRun(result.name, rests_on=tuple(sorted(called)))
+    return ScenarioRun(result.name, differences)
+
+
+def _decided(facts: RunFacts, deciding: Collection[str]) -> tuple[list[str], set[str]]:
+    """Return the turns up to the first call that code decides, and the tools so called."""
+    turns, called = list[str](), set[str]()
+    for event in facts.events:
+        if isinstance(event.data, kinds.TurnStarted) and not called:
+            turns.append(event.data.agent)
+        elif isinstance(event.data, kinds.ToolCalled) and event.data.tool in deciding:
+            called.add(event.data.tool)
+    return [turn for turn, _ in groupby(turns)], called
 
 
 def _without(file: ScenarioFile, names: Collection[str]) -> ScenarioFile:

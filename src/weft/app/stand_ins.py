@@ -79,7 +79,7 @@ def answering_code(subject: Subject) -> dict[str, bytes]:
             type_ = subject.spec.variables[variable].type
             inner = type_.of if isinstance(type_, OptionalOf) else type_
             put_at(made, ((path, sample_value(json_schema(inner, models), Random(0))),))  # noqa: S311
-        calls = [f'await context_variables.refresh("{call}")' for call in refreshed.get(name, ())]
+        calls = [f"await context_variables.refresh({call!r})" for call in refreshed.get(name, ())]
         return "\n    ".join([*calls, f"return {made!r}"])
 
     refreshed = dict(_refreshed(subject))
@@ -175,11 +175,11 @@ def set_by_code(subject: Subject) -> set[str]:
     return set_ | stored | {name for _, name in _computed(subject.spec)}
 
 
-def decided_by_code(subject: Subject) -> dict[str, set[str]]:
-    """Return the tools whose code may refuse a call or decide who is next, by agent."""
+def decided_by_code(subject: Subject) -> set[str]:
+    """Return the tools whose code may refuse a call or decide who is next."""
     spec, sets, keys = subject.spec, dict(_sets(subject)), dict(_keys(subject.spec))
     tested = {name for rule in spec.handoffs for name in _tested(rule)}
-    found: dict[str, set[str]] = {}
+    found: set[str] = set()
     for tool in spec.tools:
         path = path_in("tools", tool.file, subject.code) or ""
         mentions = {
@@ -187,7 +187,7 @@ def decided_by_code(subject: Subject) -> dict[str, set[str]]:
         }
         returns = isinstance(tool, AgentTool) and tool.function in keys
         if returns or mentions & _REFUSALS or tested.intersection(sets.get(tool.function, ())):
-            found.setdefault(tool.agent, set()).add(tool.function)
+            found.add(tool.function)
     return found
 
 

@@ -211,7 +211,8 @@ GEN010 error: Element of the plan is missing
   example: IntakeAgent has no tool look_up_medication
 
 GEN011 error: Another person is asked than planned
-  why: Only the people in `for` can answer a question. Without it, the user of the run does.
+  why: A question is for the people in `for`; without it, for the user of the run. On a server,
+    developers can answer in their place.
   fix: Declare a UI tool whose `for` is the approver of the plan.
   example: approve_invoice asks the user of the run; the plan says role:finance_manager
 

@@ -19,7 +19,6 @@ from weft.app.generation import (
     STEP_AGENTS,
     Generation,
     PlanPart,
-    StepName,
     commented_part,
     part_makers,
     read_generation,
@@ -27,19 +26,14 @@ from weft.app.generation import (
 from weft.app.promotion import (
     REPORT_FILE,
     Promotion,
-    is_promoted,
-    prepare,
-    promote,
     stage,
-    staged_bundle,
 )
-from weft.app.staged import check_staged
 from weft.cli.chat.conversation import AtTerminal, Session, Subscription, converse
 from weft.cli.chat.follow_run import recorded_events
 from weft.cli.chat.form import ask_form
 from weft.cli.chat.person import Person, stdin_is_terminal
-from weft.cli.failure import CommandFailed, Exit, Failure, code_of, usage
-from weft.cli.hosting import JournalLocation, hosted
+from weft.cli.failure import Exit, Failure, code_of, usage
+from weft.cli.hosting import hosted
 from weft.cli.pages.findings import painted_diff
 from weft.cli.pages.generation import (
     ProgressView,
@@ -51,6 +45,14 @@ from weft.cli.pages.generation import (
     report_lines,
 )
 from weft.cli.pages.runs import RunStatus, outcome_text
+from weft.cli.promotion import (
+    HOW_TO_ANSWER,
+    HOW_TO_COMPLETE,
+    Wishes,
+    command_to_continue,
+    is_wanted,
+    promote_packages,
+)
 from weft.cli.results import Hidden, print_failure
 from weft.cli.scope import command_scope
 from weft.cli.streams import Streams, clean, clean_lines
@@ -58,7 +60,6 @@ from weft.engine.rows import RequestRow, RunRow
 from weft.findings import Json
 from weft.generator.assisted import TRIES
 from weft.generator.steps import is_generator
-from weft.packages.workspace import PACKAGES
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer, Signal
 from weft.runtime.workflow import Workflow
@@ -81,34 +82,6 @@ IGNORED: Final = "the comment changed nothing in the plan; edit it yourself: wef
 
 #: The tools whose request ends a step.
 _LAST_TOOLS: Final = {"plan": APPROVALS, "files": (DOWNLOAD,)}
-
-
-@dataclass(frozen=True)
-class Wishes:
-    """What a person has decided before the generation asks."""
-
-    #: Answers by field, to any request.
-    answers: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    #: Run without prompts: accept the defaults, the plan and the package.
-    approve: bool = False
-    #: With `approve`: also if the plan or the package is a skeleton.
-    skeleton: bool = False
-    promote: bool = False
-    #: Also update a package that was generated from another plan.
-    update: bool = False
-    until: StepName | None = None
-    #: The folder for packages.
-    output: Path | None = None
-    #: The hash of the plan that was commented on.
-    commented: str = ""
-
-    def approves(self, generation: Generation) -> bool:
-        """Return whether a plan or a package is approved without a question."""
-        return self.approve and (self.skeleton or not generation.skeleton)
-
-    def refuses(self, generation: Generation) -> bool:
-        """Return whether it would be approved if it were not a skeleton."""
-        return self.approve and not self.approves(generation)
 
 
 async def follow_generation(
@@ -137,7 +110,7 @@ async def follow_generation(
                 return True
             signal = answering.known(request, generation)
             asks = request.kind == "chat" or request.tool == INTERVIEW
-            if signal is None and not asks and wishes.refuses(generation):
+            if signal is None and not asks and wishes.refuses(request.tool, generation):
                 return False
             if signal is None and request.kind == "chat":
                 session.streams.note(clean_lines(view.words))
@@ -194,11 +167,18 @@ class _Answering:
         if request.tool in APPROVALS:
             return self._decision(request, generation)
         if request.tool == DOWNLOAD:
-            wanted = self._wishes.approves(generation) or self._wishes.promote
-            approved = "approved" if wanted else None
-            chosen = answers.get("promotion", approved)
-            return None if chosen is None else {"promotion": chosen}
+            return self._promotion(generation)
         return None
+
+    def _promotion(self, generation: Generation) -> Json:
+        """Return the decision on the packages."""
+        if self._wishes.answers.get("promotion") == "declined":
+            return {"promotion": "declined"}
+        accepted = self._accepts(DOWNLOAD, generation)
+        return {"promotion": "approved"} if accepted else None
+
+    def _accepts(self, tool: str | None, generation: Generation) -> bool:
+        return self._wishes.accepts(tool) and not self._wishes.refuses(tool, generation)
 
     def _decision(self, request: RequestRow, generation: Generation) -> Json:
         """Return the decision on the plan; the same comment is not made twice."""
@@ -209,7 +189,7 @@ class _Answering:
         if decision == ADJUST and all(each["text"] != text for each in generation.comments):
             about = commented_part(str(text), cast("PlanPart | None", answers.get("about")))
             return {"plan_acceptance": ADJUST, **named, "about": about, "comments": text}
-        accepted = decision == ACCEPTED or self._wishes.approves(generation)
+        accepted = self._accepts(request.tool, generation)
         return {"plan_acceptance": ACCEPTED, **named} if accepted else None
 
     async def _ask(self, request: RequestRow, generation: Generation) -> Signal:
@@ -303,6 +283,12 @@ class GenerationEnd(RunStatus):
         """Whether the checks found errors, and the packages were not repaired and promoted."""
         return not (cast("Generation", self.generation).is_promotable or self.promotion.changes)
 
+    @property
+    def _promote(self) -> str:
+        """The command that promotes the packages."""
+        skeleton = " --skeleton" if cast("Generation", self.generation).skeleton else ""
+        return f"{command_to_continue(self.row, self.wishes, self.location)} --promote{skeleton}"
+
     def show(self, streams: Streams) -> None:
         """Print the packages, and what to do next."""
         for change in self.promotion.changes:
@@ -318,18 +304,18 @@ class GenerationEnd(RunStatus):
             failure = Failure(Exit.FAILED, outcome_text(self.row), hint=(hint,), run=self.row.run)
             print_failure(failure, streams)
         elif self._has_errors:
-            again = f"{_again(self.row, self.wishes, self.location)} --promote"
-            hint = (
-                f"repair the files in {self.staged}; {REPORT_FILE} lists what to do",
-                f"then: {again}",
-            )
+            generation = cast("Generation", self.generation)
+            hint = [f"repair the files in {self.staged}; {REPORT_FILE} lists what to do"]
+            if generation.unanswered:
+                hint.append(HOW_TO_ANSWER)
+            hint.append(f"then: {self._promote}")
             message = "the package has findings and was not promoted"
-            print_failure(Failure(Exit.FAILED, message, hint=hint, run=self.row.run), streams)
+            failure = Failure(Exit.FAILED, message, hint=tuple(hint), run=self.row.run)
+            print_failure(failure, streams)
         else:
-            if not _is_wanted(cast("Generation", self.generation), self.wishes):
+            if not is_wanted(cast("Generation", self.generation), self.wishes):
                 streams.note(clean(f"not promoted; its files are in {self.staged}"))
-                again = _again(self.row, self.wishes, self.location)
-                streams.note(f"  promote: {again} --promote")
+                streams.note(f"  promote: {self._promote}")
             streams.note(f"  inspect: {self.inspect}")
 
     def _show_next(self, streams: Streams) -> None:
@@ -337,7 +323,7 @@ class GenerationEnd(RunStatus):
         run, options, asked = self.row.run, self.location.options, self.requests
         tool = asked[0].tool if asked else None
         output = f" -o {quote(str(self.wishes.output))}" if self.wishes.output else ""
-        continue_ = _again(self.row, self.wishes, self.location)
+        continue_ = command_to_continue(self.row, self.wishes, self.location)
         commands: dict[str, str] = {}
         waits_for = ""
         generation = cast("Generation", self.generation)
@@ -345,21 +331,23 @@ class GenerationEnd(RunStatus):
             waits_for = "the approval of its plan"
             commands["show"] = f"weft plan show {run}{options}"
             commands["edit"] = f"weft plan edit {run}{options}"
-            commands["approve"] = f"weft plan approve {run}{output}{options}"
+            skeleton = " --skeleton" if generation.skeleton else ""
+            commands["approve"] = f"weft plan approve {run}{output}{skeleton}{options}"
             commands["comment"] = f"weft plan comment {run} TEXT{output}{options}"
         elif tool == DOWNLOAD:
             waits_for = "the approval of its packages"
-            commands["promote"] = f"{continue_} --promote"
+            commands["promote"] = self._promote
         elif asked:
             waits_for = "an answer to its interview" if tool else "a message"
             commands["answer"] = f"weft runs answer {run}{options}"
             commands["answers"] = f"{continue_} --answers FILE"
             commands["defaults"] = f"{continue_} --approve"
         commands["continue"] = continue_
-        if tool in (*APPROVALS, DOWNLOAD) and self.wishes.refuses(generation):
-            streams.problem("a skeleton is not approved by --approve:")
+        if tool in (*APPROVALS, DOWNLOAD) and self.wishes.refuses(tool, generation):
+            streams.problem("a skeleton is accepted only with --skeleton:")
             for reason in generation.skeleton:
                 streams.problem(clean(f"  {reason}"))
+            commands = HOW_TO_COMPLETE | commands
             commands["as it is"] = f"{continue_} --approve --skeleton"
         rounds = generation.rounds
         if rounds and rounds[-1].hash == self.wishes.commented:
@@ -388,107 +376,6 @@ async def close_generation(session: Session, wishes: Wishes, *, stopped: bool) -
     for line in report_lines(generation, made):
         session.streams.note(clean(line))
     # In a thread: packages that were refused are checked again with simulated runs.
-    promotion = await asyncio.to_thread(_promote, generation, end.row, wishes, location, staged)
+    work = partial(promote_packages, session.streams, generation, end.row, wishes, location, staged)
+    promotion = await asyncio.to_thread(work)
     return replace(end, generation=generation, made=made, staged=staged, promotion=promotion)
-
-
-def _promote(
-    generation: Generation,
-    row: RunRow,
-    wishes: Wishes,
-    location: JournalLocation,
-    staged: Path | None,
-) -> Promotion:
-    """Promote the packages if that was approved; raises if something is in the way."""
-    if staged is None or row.outcome != "completed" or not _is_wanted(generation, wishes):
-        return Promotion(())
-    bundle = staged_bundle(generation.bundle, staged)
-    if not generation.is_promotable:
-        _check_again(generation, bundle, row, staged, wishes)
-    folder, update = output_folder(location, wishes.output), wishes.update or generation.plan_given
-    promotion = prepare(bundle, folder, location.workspace, update=update)
-    if not promotion.ok:
-        raise _cannot_promote(promotion, row, wishes, location)
-    promote(promotion)
-    return promotion
-
-
-def _check_again(
-    generation: Generation, bundle: Mapping[str, Any], row: RunRow, staged: Path, wishes: Wishes
-) -> None:
-    """Check packages that were refused, as they are now; raises if there is anything left."""
-    errors, questions = check_staged(generation.rounds[-1].plan, bundle, staged)
-    open_ = {key: text for key, text in questions.items() if key not in wishes.answers}
-    if errors or open_:
-        hint = [f"repair the files in {staged}"]
-        if open_:
-            hint.append('or say why a difference is meant, in --answers FILE: KEY: "because ..."')
-        raise CommandFailed(
-            Failure(
-                Exit.FAILED,
-                "the packages still have findings; nothing was changed",
-                cause=tuple(f"{key}: {text}" for key, text in open_.items()),
-                hint=tuple(hint),
-                findings=errors,
-                run=row.run,
-            )
-        )
-
-
-def _is_wanted(generation: Generation, wishes: Wishes) -> bool:
-    """Return whether packages shall be promoted; --promote overrides an earlier refusal."""
-    now = wishes.promote and wishes.answers.get("promotion") != "declined"
-    return generation.promotion == "approved" or now
-
-
-def output_folder(location: JournalLocation, output: Path | None) -> Path:
-    """Return the folder for packages."""
-    return location.workspace / PACKAGES if output is None else output
-
-
-def how_to_promote(row: RunRow, generation: Generation, location: JournalLocation) -> str:
-    """Return the command that promotes approved packages; empty if there are none."""
-    approved = row.outcome == "completed" and generation.promotion == "approved"
-    if not approved or is_promoted(generation.bundle, location.workspace):
-        return ""
-    return f"{_again(row, Wishes(), location)} --promote"
-
-
-def _again(row: RunRow, wishes: Wishes, location: JournalLocation) -> str:
-    output = f" -o {quote(str(wishes.output))}" if wishes.output else ""
-    return f"weft generate --run {row.run}{output}{location.options}"
-
-
-def _cannot_promote(
-    promotion: Promotion, row: RunRow, wishes: Wishes, location: JournalLocation
-) -> CommandFailed:
-    again = f"{_again(row, wishes, location)} --promote"
-    found = promotion.strangers or promotion.others
-    places = ", ".join(map(str, found))
-    hint = (f"then: {again}",)
-    if promotion.strangers:
-        message = f"{places} already exists and was not generated here"
-        hint = ("move it away, or name another folder: -o DIR", *hint)
-    elif promotion.others:
-        message = f"{places} already exists and was generated from another plan"
-        hint = (
-            f"update it and keep your changes: {again} --update",
-            "or name a folder: -o DIR; or start again with a goal of two to four words: its name",
-        )
-    elif promotion.conflicts:
-        message = "the same lines were changed by hand and by the generation"
-        staged = f".weft/generated/{row.run}"
-        new = f"compare with the files in {staged} and take the new lines from there"
-        hint = (new, f"{hint[0]}; then change them again")
-    else:
-        message = "your changes do not fit the generated files"
-    return CommandFailed(
-        Failure(
-            Exit.CONFLICT,
-            f"{message}; nothing was changed",
-            cause=() if found else promotion.conflicts,
-            hint=hint,
-            findings=promotion.errors,
-            run=row.run,
-        )
-    )

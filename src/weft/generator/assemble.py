@@ -24,6 +24,7 @@ from weft.generator.scenarios import scenario_files
 from weft.generator.split import workflow_plans
 from weft.generator.steps import REPLACED
 from weft.generator.stubs import stub_file
+from weft.generator.values import mapping, without_nulls
 from weft.generator.workflow_plan import WorkflowPlan
 from weft.packages.archive.staging import staged_folder
 from weft.packages.reader import read_package
@@ -38,11 +39,6 @@ Outputs: TypeAlias = Mapping[str, Json]
 _APART: Final = frozenset({MORE, REPLACED, "agent_message"})
 #: The most problems of a file entry that are reported.
 _MOST: Final = 20
-#: Keys whose null has a meaning, and keys that hold any JSON.
-_NULLABLE: Final = frozenset({"value", "from", "to", "model"})
-_DATA: Final = frozenset(
-    {"payload_schema", "response_schema", "body", "query_template", "default", "initial", "value"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +68,11 @@ def _outputs_for(
     outputs: Outputs, workflow: WorkflowPlan, *, first: bool
 ) -> dict[str, dict[str, Json]]:
     """Return the outputs of one workflow: the first one's, or those under `more`."""
-    given = {agent: _mapping(outputs[agent]) for agent in FORMS if agent in outputs}
+    given = {agent: mapping(outputs[agent]) for agent in FORMS if agent in outputs}
     if not first:
-        found = {agent: _mapping(output.get(MORE)) for agent, output in given.items()}
+        found = {agent: mapping(output.get(MORE)) for agent, output in given.items()}
         given = {
-            agent: _mapping(more[workflow.name])
+            agent: mapping(more[workflow.name])
             for agent, more in found.items()
             if workflow.name in more
         }
@@ -88,7 +84,7 @@ def _outputs_for(
 
 def form_findings(agent: str, output: Json) -> tuple[Finding, ...]:
     """Return what is wrong with the form of one output, read alone."""
-    reading = _Assembling("Output", {agent: _mapping(output)})
+    reading = _Assembling("Output", {agent: mapping(output)})
     reading.read_spec(reading.read_files())
     return tuple(reading.findings)
 
@@ -120,7 +116,7 @@ class _Assembling:
         code = {path: text for path, text in checked if text is not None}
         wanted: dict[str, None] = {}
         for path, text in code.items():
-            if path.endswith(".py"):
+            if path.endswith(".py") and text == files[path].content:  # Others import nothing.
                 wanted |= dict.fromkeys(imported_libraries(text, files[path].requirements))
         try:
             tests, notes = scenario_files(workflow, spec)
@@ -149,12 +145,12 @@ class _Assembling:
         self, agent: str, output: Mapping[str, Json], files: Mapping[str, CodeFile]
     ) -> dict[str, Json]:
         """Return the content of the package file that an output is."""
-        content = _without_nulls({**output})
+        content = mapping(without_nulls({**output}))
         if agent == "HookAgent":
             content = {"hooks": content.get("hooks") or _hooks_of(files)}
         if agent == "ToolsManagerAgent" and content.pop("mcp_servers", None):
             self._report("GEN004", "tools.json", "tool servers are not part of generated packages")
-        fault = next(filter(None, map(invisible_sign, _texts(content))), None)
+        fault = next(filter(None, map(invisible_sign, texts_in(content))), None)
         if fault:
             self._report("GEN006", agent, f"a text of {agent} is refused: {fault}")
         return content
@@ -179,7 +175,7 @@ class _Assembling:
     def _file(self, agent: str, at: str, entry: Json) -> CodeFile | None:
         model = HookFile if agent == "HookAgent" else CodeFile
         try:
-            return model.model_validate(entry)
+            return model.model_validate(without_nulls(entry))
         except ValidationError as error:
             for problem in [*find_problems(error, model)][:_MOST]:
                 where = ".".join(filter(None, (at, path_text(problem.path))))
@@ -235,31 +231,13 @@ def _hooks_of(files: Mapping[str, CodeFile]) -> list[Json]:
     ]
 
 
-def _without_nulls(value: dict[str, Json]) -> dict[str, Json]:
-    """Return an output without the keys that are null: many models write those they do not need."""
-    return {
-        key: inner if key in _DATA else _said(inner)
-        for key, inner in value.items()
-        if inner is not None or key in _NULLABLE
-    }
-
-
-def _said(value: Json) -> Json:
-    if isinstance(value, list):
-        return [_said(inner) for inner in cast("list[Json]", value)]
-    return _without_nulls(_mapping(cast("Json", value))) if isinstance(value, dict) else value
-
-
-def _mapping(value: Json) -> dict[str, Json]:
-    return dict(cast("dict[str, Json]", value)) if isinstance(value, dict) else {}
-
-
-def _texts(value: Json) -> Iterator[str]:
+def texts_in(value: Json) -> Iterator[str]:
+    """Yield every text of a value, with the keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for key, inner in _mapping(cast("Json", value)).items():
-            yield from (key, *_texts(inner))
+        for key, inner in mapping(cast("Json", value)).items():
+            yield from (key, *texts_in(inner))
     elif isinstance(value, list):
         for inner in cast("list[Json]", value):
-            yield from _texts(inner)
+            yield from texts_in(inner)

@@ -68,7 +68,7 @@ class Comparison:
             found |= self.quoted("tools", entry.file, entry.function)
         for name, variable in self.spec.variables.items():
             source = variable.source
-            if isinstance(source, ComputedSource):
+            if isinstance(source, ComputedSource) and name in found:
                 found |= {*source.inputs}
             elif isinstance(source, ExternalSource) and name in found:
                 found |= {part.name for part in references(f"{source.url} {source.body}")}

@@ -5,6 +5,7 @@ finding is a question: it can be corrected, or answered with a reason ("meant so
 which is shown before the promotion.
 """
 
+import ast
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -15,37 +16,26 @@ from weft.catalogue import CATALOGUE
 from weft.check.code.facts import path_in
 from weft.engine.variables.trigger_index import matcher
 from weft.findings import Finding, Place
+from weft.generator.code_check.allowed import NAMES
+from weft.generator.code_check.import_effects import FunctionNode
 from weft.generator.comparison import Comparison
-from weft.generator.data_rules import DOCUMENTS, VARIABLE_KINDS, start_fields
+from weft.generator.data_rules import start_fields
+from weft.generator.document_conformance import document_findings
 from weft.generator.draft import Draft
-from weft.generator.stubs import function_texts
 from weft.generator.workflow_plan import WorkflowPlan
 from weft.ids import join_names
 from weft.spec.agents import Agent
 from weft.spec.orchestrator import DatabaseStart, FormStart, ScheduleStart, WebhookStart
-from weft.spec.plan import PlannedAgent, PlannedComponent, PlannedVariable
-from weft.spec.templates import references
+from weft.spec.plan import PlannedAgent, PlannedComponent
 from weft.spec.tools import AgentTool, UiTool
 from weft.spec.triggers import ToolCallTrigger, ToolFailedTrigger, UserTextTrigger
-from weft.spec.type_meaning import finite_values
 from weft.spec.variables import (
-    DatabaseSource,
     EntitySource,
     ExternalSource,
     Source,
     is_call,
 )
 
-#: The sources that a kind of variable in a plan may become.
-_SOURCES: Final = {
-    "config": ("environment", "static"),
-    "data_reference": ("database", "entity", "file"),
-    "data_entity": ("entity",),
-    "computed": ("computed",),
-    "state": ("derived", "computed"),
-    "external": ("external",),
-    "file": ("file", "static"),
-}
 #: How the purpose of a tool begins that changes nothing at its service.
 _READING: Final = re.compile(
     "(ask|calculat|check|compar|comput|count|determin|estimat|fetch|find|get|inspect|judg|list|load|"
@@ -59,9 +49,6 @@ _RETURNING: Final = frozenset(
         "process_all_messages_before_reply",
     }
 )
-#: A rule counts as said if so much of its longer words is in the prompt.
-_ENOUGH: Final = 0.5
-_LONG: Final = 4
 
 
 def conformance(workflow: WorkflowPlan, draft: Draft) -> tuple[Finding, ...]:
@@ -161,74 +148,6 @@ def _addressee(
         if field.name not in known:
             message = f"the answer of {tool.function} has no field {field.name}"
             yield compared.finding("GEN010", "tools.json", message)
-
-
-def _documents(compared: Comparison) -> Iterator[Finding]:
-    """Yield the variables that are read or kept otherwise than the plan says."""
-    for name, planned in compared.variables.items():
-        variable = compared.spec.variables.get(name)
-        if variable is None:
-            continue
-        kind = VARIABLE_KINDS[planned.type]
-        source = variable.source
-        if source.type not in _SOURCES[kind]:
-            message = f"{name} is {source.type}; the plan says {kind}"
-            yield compared.finding("GEN012", "context_variables.json", message)
-        elif kind in DOCUMENTS and isinstance(source, EntitySource | DatabaseSource):
-            for message in _document(name, planned, source):
-                yield compared.finding("GEN012", "context_variables.json", message)
-        elif isinstance(source, ExternalSource) and not _is_address(source, planned.url or ""):
-            message = f"{name} asks {source.method} {source.url}; the plan says {planned.url}"
-            yield compared.finding("GEN012", "context_variables.json", message)
-        lacking = {*planned.outcomes}.difference(_texts(finite_values(variable.type, 64)))
-        if lacking and finite_values(variable.type, 64) is not None:
-            message = f"{name} cannot be {join_names(sorted(lacking))}"
-            yield compared.finding("GEN010", "context_variables.json", message)
-
-
-def _is_address(source: ExternalSource, planned: str) -> bool:
-    """Return whether a service is asked at the planned address, with the planned method if any."""
-    method, _, url = planned.rpartition(" ")
-    return source.url.startswith(url) and method in ("", source.method)
-
-
-def _texts(values: tuple[object, ...] | None) -> set[str]:
-    return {value for value in values or () if isinstance(value, str)}
-
-
-def _document(
-    name: str, planned: PlannedVariable, source: EntitySource | DatabaseSource
-) -> Iterator[str]:
-    keys = _keys_of(source)
-    if planned.key and planned.key not in keys and (planned.key != "app_id" or keys):
-        found = join_names(sorted(keys)) or "nothing"
-        yield f"{name} is found by {found}; the plan says {planned.key}"
-    elif not planned.key and planned.shared and keys & {"user_id", "chat_id"}:
-        yield f"{name} is found by {join_names(sorted(keys))}; in the plan all users share it"
-    elif not planned.key and planned.shared is False and keys <= {"app_id"}:
-        yield f"{name} is one document for all users; the plan says that it is not shared"
-    if planned.collection and planned.collection != source.collection:
-        yield f"{name} is in {source.collection}; the plan says {planned.collection}"
-    known = _fields_of(source)
-    lacking = [field.name for field in planned.fields if field.name not in known]
-    if known and lacking:
-        yield f"{name} lacks {join_names(lacking)}"
-
-
-def _keys_of(source: EntitySource | DatabaseSource) -> set[str]:
-    """Return the variables by which a document is found."""
-    if source.search_by:
-        return {source.search_by}
-    template = str(source.query_template) if isinstance(source, DatabaseSource) else ""
-    return {reference.name for reference in references(template)}
-
-
-def _fields_of(source: EntitySource | DatabaseSource) -> set[str]:
-    """Return the fields that are declared of a document; none if it is taken as a whole."""
-    if isinstance(source, EntitySource):
-        return {*source.document}
-    single = {source.field.partition(".")[0]} if source.field else set[str]()
-    return single | {field.partition(".")[0] for field in source.fields}
 
 
 def _outcomes(compared: Comparison) -> Iterator[Finding]:
@@ -332,9 +251,12 @@ def _prompt(agent: Agent) -> str:
 
 
 def _says(text: str, rule: str) -> bool:
-    """Return whether a text says about the same: most longer words of the rule are in it."""
-    words = {word[:6] for word in re.findall(r"\w+", rule.lower()) if len(word) >= _LONG}
-    return not words or sum(word in text.lower() for word in words) >= _ENOUGH * len(words)
+    """Return whether a text contains a sentence, case and whitespace apart."""
+    return _plain(rule).rstrip(".") in _plain(text)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("{{", "{").replace("}}", "}").lower().split())
 
 
 def _code(compared: Comparison) -> Iterator[Finding]:
@@ -344,10 +266,9 @@ def _code(compared: Comparison) -> Iterator[Finding]:
             yield from _data_flow(compared, agent)
     for hook in compared.spec.hooks:
         path = path_in("hooks", hook.file, compared.draft.code) or ""
-        body = dict(function_texts(compared.draft.code.get(path, ""))).get(hook.function)
-        returns = body is None or re.search(r"\breturn[ (]+(?!None\b)\S", body)
-        if hook.hook_type in _RETURNING and not returns:
-            message = f"{hook.function} returns nothing, so it changes nothing"
+        function = _function(compared.draft.code.get(path, ""), hook.function)
+        if hook.hook_type in _RETURNING and function and (returned := _unchanged(function)):
+            message = f"{hook.function} returns {returned}, so it changes nothing"
             yield compared.finding("GEN019", path, message)
     for name, trigger in compared.triggers:
         tool = (
@@ -362,24 +283,70 @@ def _code(compared: Comparison) -> Iterator[Finding]:
             yield compared.finding("GEN019", "context_variables.json", message, hint)
 
 
+def _function(code: str, name: str) -> FunctionNode | None:
+    try:
+        body = ast.parse(code).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    found = (node for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return next((node for node in found if node.name == name), None)
+
+
+def _unchanged(function: FunctionNode) -> str:
+    """Return what a function returns that changes nothing: nothing, or a parameter as it is."""
+    nodes = [*ast.walk(function)]
+    found = [node.value for node in nodes if isinstance(node, ast.Return)]
+    values = [node for node in found if node is not None and not _is_none(node)]
+    if not values:
+        return "nothing"
+    names = {node.id for node in values if isinstance(node, ast.Name)}
+    given = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    plain = len(values) == sum(isinstance(node, ast.Name) for node in values) and names <= given
+    # Also in place: by an assignment to a part of it, or by a method such as append.
+    changed = any(
+        isinstance(node, ast.Subscript | ast.Name)
+        and isinstance(node.ctx, ast.Store)
+        and (isinstance(node, ast.Subscript) or node.id in names)
+        for node in nodes
+    ) or any(
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Attribute)
+        and not _is_module(node.value.func.value)
+        for node in nodes
+    )
+    return "" if changed or not plain else f"{join_names(sorted(names))} as it is"
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_module(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in NAMES
+
+
 def _data_flow(compared: Comparison, agent: PlannedAgent) -> Iterator[Finding]:
     """Yield what an agent reads or writes in the plan, and neither its prompt nor its code does."""
     name, variables = agent.agent_name, compared.spec.variables
-    owners = {
-        field.name: variable.name
-        for variable in compared.variables.values()
-        for field in variable.fields
-    }
+    owners: dict[str, list[str]] = {}
+    for variable in compared.variables.values():
+        for field in variable.fields:
+            owners.setdefault(field.name, []).append(variable.name)
+
+    def kept_in(value: str) -> list[str]:
+        found = [value] if value in variables else owners.get(value, [])
+        return [each for each in found if each in variables]
+
     for value in agent.reads:
-        variable = value if value in variables else owners.get(value, value)
-        if variable in variables and not compared.sees(name, variable):
+        kept = kept_in(value)
+        if kept and not any(compared.sees(name, variable) for variable in kept):
             message = f"{name} reads {value} in the plan, and neither its prompt nor its tools do"
             yield compared.finding("GEN019", "context_variables.json", message)
     for value in agent.writes:
-        variable = value if value in variables else owners.get(value, value)
-        is_stored = variable in variables and isinstance(variables[variable].source, EntitySource)
-        if is_stored and variable not in compared.sets(name):
-            message = f"{name} writes {value} in the plan, and none of its tools sets {variable}"
+        kept = [each for each in kept_in(value) if variables[each].source.type == "entity"]
+        if kept and not any(variable in compared.sets(name) for variable in kept):
+            message = f"{name} writes {value} in the plan, and none of its tools sets {kept[0]}"
             yield compared.finding("GEN019", "tools.json", message)
 
 
@@ -458,6 +425,6 @@ def _calls(compared: Comparison) -> Iterator[Finding]:
 
 
 _LOOKS: Final[tuple[Callable[[Comparison], Iterator[Finding]], ...]] = (
-    _missing, _addressees, _documents, _outcomes, _telling, _start, _watch, _prompts, _code,
+    _missing, _addressees, document_findings, _outcomes, _telling, _start, _watch, _prompts, _code,
     _effects,
 )  # fmt: skip

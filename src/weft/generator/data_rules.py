@@ -40,7 +40,9 @@ def variables_faults(
     """Judge the variables, with the documents they are."""
     at = "TechnicalBlueprint.global_context_variables"
     yield from at_most(at, len(variables), MOST_VARIABLES, "variables")
-    yield from unique("variable", ((f"{at}[{n}].name", it.name) for n, it in enumerate(variables)))
+    yield from unique(
+        "variable", ((f"{at}[{n}].name", variable.name) for n, variable in enumerate(variables))
+    )
     kept = (each.fields for each in variables if VARIABLE_KINDS.get(each.type) == "data_entity")
     fields = [field.name for field in chain(*kept, start_fields(strategy))]
     known = [*KEYS, *(each.name for each in variables), *fields]
@@ -81,7 +83,9 @@ def _stored(path: str, variable: PlannedVariable, known: Sequence[str]) -> Itera
             yield Fault(f"{path}.{name}", f"the type is {variable.type}", hint)
     if variable.key is not None and (variable.key not in known or variable.key == variable.name):
         hint = suggestion(variable.key, [name for name in known if name != variable.name])
-        yield Fault(f"{path}.key", f"{variable.key} is no variable to find it by", hint)
+        yield Fault(
+            f"{path}.key", f"the key {variable.key} is not the name of a variable or field", hint
+        )
     if variable.shared and variable.key in ("chat_id", "user_id"):
         message = f"found by {variable.key}, it is not shared"
         yield Fault(f"{path}.shared", message, "write false, or the key app_id")
@@ -92,8 +96,11 @@ def components_faults(strategy: WorkflowStrategy, blueprint: TechnicalBlueprint)
     at = "TechnicalBlueprint.ui_components"
     components = blueprint.ui_components
     known = known_values(strategy, blueprint)
-    modules = [it.module_name for it in strategy.modules]
-    asked = ((f"{at}[{n}].tool", f"{it.agent}.{it.tool}") for n, it in enumerate(components))
+    modules = [module.module_name for module in strategy.modules]
+    asked = (
+        (f"{at}[{n}].tool", f"{component.agent}.{component.tool}")
+        for n, component in enumerate(components)
+    )
     yield from unique("tool", asked)
     for place, component in enumerate(components):
         path = f"{at}[{place}]"
@@ -120,21 +127,23 @@ def known_values(
     """Return what agents read and write by name: variables, fields of documents, answers."""
     fields = [
         *start_fields(strategy),
-        *(field for it in blueprint.ui_components for field in it.fields),
+        *(field for component in blueprint.ui_components for field in component.fields),
         *(
             field
-            for it in blueprint.global_context_variables
-            if VARIABLE_KINDS.get(it.type) == "data_entity"
-            for field in it.fields
+            for variable in blueprint.global_context_variables
+            if VARIABLE_KINDS.get(variable.type) == "data_entity"
+            for field in variable.fields
         ),
     ]
     variables = blueprint.global_context_variables
-    return {it.name: it for it in (*fields, *variables)}
+    return {value.name: value for value in (*fields, *variables)}
 
 
 def fields_faults(path: str, fields: Sequence[PlannedField]) -> Iterator[Fault]:
     """Judge the fields of a document, a form or an answer."""
-    yield from unique("field", ((f"{path}[{n}].name", it.name) for n, it in enumerate(fields)))
+    yield from unique(
+        "field", ((f"{path}[{n}].name", field.name) for n, field in enumerate(fields))
+    )
     for place, field in enumerate(fields):
         yield from snake(f"{path}[{place}].name", field.name)
         if field.name == "context_variables":

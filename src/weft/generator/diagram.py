@@ -27,7 +27,7 @@ from weft.spec.plan import (
     WorkflowStrategy,
 )
 
-#: How a run starts if nobody opens a chat.
+#: How a run starts without a chat.
 _BEGINNINGS: Final[dict[Trigger, str]] = {
     "form_submit": "a form is submitted",
     "schedule": "the time has come",
@@ -77,20 +77,22 @@ def plan_story(
     In brief, it is not told what each does when it has its turn.
     """
     telling = _Telling(strategy, blueprint, brief)
-    told = [_Told(module, module_of(modules, module.module_index)) for module in strategy.modules]
+    staffed = [
+        _Module(module, module_of(modules, module.module_index)) for module in strategy.modules
+    ]
     asked = dict.fromkeys(
         person
-        for one in told
+        for one in staffed
         for agent in one.agents
         for tool in agent.agent_tools
         if (person := telling.person(agent, tool)) != USER_KEY
     )
     # By name: a plan in the making may name one twice.
-    roles = {agent.agent_name: agent.agent_type for one in told for agent in one.agents}
+    roles = {agent.agent_name: agent.agent_type for one in staffed for agent in one.agents}
     steps: list[Step] = []
     for workflow in selection.workflows:
         first = selection.workflows[0].name
-        own = [one for one in told if (one.module.workflow or first) == workflow.name]
+        own = [one for one in staffed if (one.planned.workflow or first) == workflow.name]
         if selection.is_multi_workflow:
             steps.append(Note(_at(own), short_label(f"Workflow {workflow.name} ({workflow.role})")))
         steps += telling.workflow(own)
@@ -111,16 +113,16 @@ def plan_story(
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """A module and who works in it."""
+class _Module:
+    """A module and its agents."""
 
-    module: StrategyModule
+    planned: StrategyModule
     agents: Agents
 
 
-def _at(told: list[_Told]) -> str:
+def _at(modules: list[_Module]) -> str:
     """Return where to write about modules: at the first who works there."""
-    return next((_key(agent) for one in told for agent in one.agents), USER_KEY)
+    return next((_key(agent) for one in modules for agent in one.agents), USER_KEY)
 
 
 def _title(module: StrategyModule) -> str:
@@ -144,40 +146,42 @@ class _Telling:
     blueprint: TechnicalBlueprint
     brief: bool
 
-    def workflow(self, told: list[_Told]) -> Iterator[Step]:
+    def workflow(self, modules: list[_Module]) -> Iterator[Step]:
         """Tell the modules of one workflow, from its start to its end."""
-        at = _at(told)
+        at = _at(modules)
         if self.blueprint.before_chat_lifecycle:
             yield Note(at, short_label(f"before_chat: {self.blueprint.before_chat_lifecycle.name}"))
         if at != USER_KEY:
             yield self._beginning(at)
         if self.strategy.watch:
-            words = ", ".join(self.strategy.watch.words)
-            told_words = f"whenever the user says {words}: to {self.strategy.watch.to}"
-            yield Note(at, short_label(told_words))
+            watch = self.strategy.watch
+            said = f"whenever the user says {', '.join(watch.words)}: to {watch.to}"
+            yield Note(at, short_label(said))
         last, passing = None, ""
-        for one in told:
-            yield Note(_at([one]), short_label(f"{_title(one.module)} ({one.module.pattern_name})"))
+        for one in modules:
+            yield Note(
+                _at([one]), short_label(f"{_title(one.planned)} ({one.planned.pattern_name})")
+            )
             if last and one.agents:
                 yield _says(last, one.agents[0], passing)
             if one.agents:
-                yield from self.pattern(one.module.pattern_id, one.agents)
+                yield from self.pattern(one.planned.pattern_id, one.agents)
                 last, passing = _leaving(one)
-            if one.agents and one.module.leads_to:
+            if one.agents and one.planned.leads_to:
                 last = None
-                yield Block("alt", tuple(self._ways(one, told)))
+                yield Block("alt", tuple(self._ways(one, modules)))
         if self.blueprint.after_chat_lifecycle:
             yield Note(at, short_label(f"after_chat: {self.blueprint.after_chat_lifecycle.name}"))
         yield Note(USER_KEY, "the run ends")
 
-    def _ways(self, one: _Told, told: list[_Told]) -> Iterator[Branch]:
+    def _ways(self, one: _Module, modules: list[_Module]) -> Iterator[Branch]:
         """Tell where a module leads, by what it has come to."""
         targets = {USER: USER_KEY}
-        for other in told:
-            name = other.module.module_name
+        for other in modules:
+            name = other.planned.module_name
             targets |= dict.fromkeys((name, name.partition(": ")[2]), _at([other]))
             targets |= {agent.agent_name: _key(agent) for agent in other.agents}
-        for way in one.module.leads_to:
+        for way in one.planned.leads_to:
             because = f": {way.reason}" if way.reason else ""
             source = next(
                 (_key(agent) for agent in one.agents if way.when in agent.outcomes),
@@ -319,11 +323,11 @@ def _judge(agents: Agents) -> PlannedAgent:
     return evaluators[-1] if evaluators else agents[-1]
 
 
-def _leaving(told: _Told) -> tuple[PlannedAgent, str]:
+def _leaving(module: _Module) -> tuple[PlannedAgent, str]:
     """Return who goes on when a module is done, and how."""
-    agents, pattern = told.agents, PATTERN_BY_ID[told.module.pattern_id].name
+    agents, pattern = module.agents, PATTERN_BY_ID[module.planned.pattern_id].name
     if pattern in ("Hierarchical", "Star", "TriageWithTasks"):
         return agents[0], "hands over"
     if pattern in ("ContextAwareRouting", "Escalation", "Organic"):
-        return agents[-1], "hands over, or whoever had it"
+        return agents[-1], "the agent at work hands over"
     return (_judge(agents) if pattern == "Redundant" else agents[-1]), "hands over"

@@ -4,15 +4,16 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from keyword import iskeyword
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias
 
 from pydantic import ValidationError
 
 from weft.check.problems import find_problems
 from weft.diagrams.nodes import short_label
-from weft.findings import Finding, Path, Place
+from weft.findings import Finding, Json, Path, Place
 from weft.generator.code_check.python_code import invisible_sign
 from weft.generator.names import pascal_case, snake_case
+from weft.generator.values import without_nulls
 from weft.ids import AGENT_NAME, SNAKE_NAME
 from weft.spec.plan import (
     ModuleAgentsOutput,
@@ -61,28 +62,19 @@ def fault_finding(fault: Fault, place: Place) -> Finding:
     return Finding("GEN007", "error", fault.message, place, hint=hint)
 
 
-def read_part(key: PartKey, data: object) -> DesignOutput | tuple[Fault, ...]:
+def read_part(key: PartKey, data: Json) -> DesignOutput | tuple[Fault, ...]:
     """Read a part of a plan, as a model replied; return the faults if its form is wrong.
 
     Keys that are null are as if left out: many models write those they do not need.
     """
     model = _OUTPUTS[key]
     try:
-        return model.model_validate({key: _without_nulls(data)})
+        return model.model_validate({key: without_nulls(data)})
     except ValidationError as error:
         return tuple(
             Fault(path_text(problem.path), problem.message, "; ".join(problem.hint))
             for problem in find_problems(error, model)
         )
-
-
-def _without_nulls(data: object) -> object:
-    if isinstance(data, list):
-        return [_without_nulls(item) for item in cast("list[object]", data)]
-    if not isinstance(data, dict):
-        return data
-    fields = cast("dict[object, object]", data)
-    return {key: _without_nulls(value) for key, value in fields.items() if value is not None}
 
 
 def path_text(path: Path) -> str:
@@ -142,11 +134,11 @@ def unique(what: str, names: Iterable[tuple[str, str]]) -> Iterator[Fault]:
     for path, name in names:
         known = first.setdefault(name, path)
         if known != path:
-            message = f"the {what} {name} is there already, at {known}"
-            yield Fault(path, message, "give each a name of its own")
+            message = f"the {what} {name} is listed twice: also at {known}"
+            yield Fault(path, message, "give each another name, or remove one")
 
 
 def at_most(path: str, found: int, most: int, what: str) -> Iterator[Fault]:
     """Refuse more than a plan can be read with."""
     if found > most:
-        yield Fault(path, f"{found} {what}", f"at most {most}")
+        yield Fault(path, f"{found} {what} are too many", f"write at most {most}")

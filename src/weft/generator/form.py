@@ -7,21 +7,24 @@ from typing import Final, TypeAlias
 
 from weft.errors import ExpressionError, UsageError
 from weft.findings import Finding, Path
+from weft.generator.compile.compiler import compile_drafts
 from weft.generator.compile.values import CALLS
 from weft.generator.faults import fault_finding
+from weft.generator.form_scenarios import Known, scenario_faults
 from weft.generator.names import pascal_case, snake_case
 from weft.generator.patterns import pattern_of
 from weft.generator.plan import make_plan
 from weft.generator.rules import Fault, plan_faults
 from weft.ids import SNAKE_NAME, USER, suggestion
+from weft.packages.edit.rewrite import child, is_list
 from weft.packages.reader import open_document, read_part
 from weft.packages.text import documents
+from weft.packages.text.documents import Document
 from weft.spec.agents import REPLY_LIMITS, AgentType
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import names as names_in
 from weft.spec.form import (
     ASK_USER,
-    DONE,
     END,
     INITIATED_BY,
     TRIGGERS,
@@ -54,6 +57,8 @@ _PLACES: Final = re.compile(
     r"(modules|ModuleAgents|ui_components|global_context_variables|scenarios)\[(\d+)\]"
     r"|\.(watch|start|greeting|never)\b"
 )
+#: How the compiler notes that it made no test of a scenario.
+_NOT_RUN: Final = re.compile(r"^scenario_(\d+) is not run: (.*)$", re.MULTILINE)
 _KEYS: Final = ("reads", "writes", "shows", "tell", "takes")
 _Faults: TypeAlias = Iterator[tuple[Path, str, str]]
 
@@ -75,15 +80,33 @@ def read_form(file: str, text: str) -> Form:
     if form is None or found:
         raise _refused(found)
     faults = [*_faults(form)] or [_placed(each, form) for each in plan_faults(form_plan(form))]
-    faults = faults or [*_flow_faults(form)]
+    faults = faults or [*_flow_faults(form)] or [*_not_run(form)]
     if faults:
         raise _refused(
             [
-                fault_finding(Fault("", message, hint), document.place(path))
+                fault_finding(Fault("", message, hint), document.place(_written(document, path)))
                 for path, message, hint in faults
             ]
         )
     return form
+
+
+def _written(document: Document, path: Path) -> Path:
+    """Return a path as it is written: one value may stand for a list."""
+    found: list[str | int] = []
+    data: object = document.data
+    for step in path:
+        if is_list(data) or not isinstance(step, int):
+            found.append(step)
+            data = child(data, step)
+    return tuple(found)
+
+
+def _not_run(form: Form) -> _Faults:
+    """Yield the scenarios of which no test can be made."""
+    for draft in compile_drafts(form_plan(form)):
+        for number, why in _NOT_RUN.findall("\n".join(draft.notes)):
+            yield ("scenarios", int(number) - 1), f"the scenario cannot be run: {why}", ""
 
 
 def _refused(wrong: Sequence[Finding]) -> UsageError:
@@ -109,7 +132,7 @@ def _placed(fault: Fault, form: Form) -> tuple[Path, str, str]:
             place = shown[place] if part == "ui_components" else place
             path = ["steps", place]
             if way := re.search(r"leads_to\[(\d+)\]", fault.path):
-                outcomes = _outcomes(form, form.steps[place])
+                outcomes = form.steps[place].outcomes
                 whens = [when for when, targets in outcomes.items() for _ in targets]
                 path += ["outcomes", whens[int(way[1])]]
     keys = (key for key in _KEYS if re.search(rf"\.{key}\b", fault.path))
@@ -121,8 +144,11 @@ def _faults(form: Form) -> _Faults:
     if form.start in ("schedule", "document"):
         hint = 'write start: {cron: "0 7 * * *"}, or start: {collection: ..., condition: ...}'
         yield ("start",), f"the start {form.start} needs its details", hint
-    known = {step.name: step for step in form.steps}
+    known = {step.name: step for step in reversed(form.steps)}
     for place, step in enumerate(form.steps):
+        if known[step.name] is not step:
+            message = f"two steps are named {step.name}"
+            yield ("steps", place, "name"), message, "give each step a name of its own"
         if step.name in (USER, END):
             yield ("steps", place, "name"), f"{step.name} is a target itself", "rename the step"
         for path, message, hint in _step_faults(form, step, known):
@@ -133,13 +159,29 @@ def _faults(form: Form) -> _Faults:
             if field.name not in values:
                 message = f"no step writes {field.name}, which is sent"
                 yield ("data", name, "fields"), message, suggestion(field.name, values)
+    yield from _scenario_faults(form, known)
+
+
+def _scenario_faults(form: Form, known: Mapping[str, FormStep]) -> _Faults:
+    names = _scenario_names(form)
     for place, scenario in enumerate(form.scenarios):
+        for path, message, hint in scenario_faults(scenario, names):
+            yield ("scenarios", place, *path), message, hint
         for name, taken in scenario.takes.items():
-            outcomes = (*_outcomes(form, known[name]), ASK_USER) if name in known else taken
+            outcomes = (*known[name].outcomes, ASK_USER) if name in known else taken
             for outcome in taken:
                 if outcome not in outcomes:
-                    path: Path = ("scenarios", place, "takes", name)
-                    yield path, f"unknown outcome {outcome}", suggestion(outcome, outcomes)
+                    at: Path = ("scenarios", place, "takes", name)
+                    yield at, f"unknown outcome {outcome}", suggestion(outcome, outcomes)
+
+
+def _scenario_names(form: Form) -> Known:
+    asking = [step for step in form.steps if _asks(step)]
+    return Known(
+        agents={step.name: _name(form, step) for step in form.steps},
+        asked={_tool(form, step): _asked(step) for step in asking},
+        tools={step.name: _tool(form, step) for step in asking},
+    )
 
 
 def _flow_faults(form: Form) -> _Faults:
@@ -159,13 +201,15 @@ def _reached(form: Form, *names: str | None) -> set[str]:
     while waiting:
         name = waiting.pop()
         if name not in found and name in steps:
-            waiting += [to for all_ in _outcomes(form, steps[name]).values() for to in all_]
+            waiting += [to for all_ in steps[name].outcomes.values() for to in all_]
         found.add(name)
     return found
 
 
 def _step_faults(form: Form, step: FormStep, known: Mapping[str, FormStep]) -> _Faults:
     attended = _trigger(form) == "chat"
+    if not step.outcomes:
+        yield ("outcomes",), f"step {step.name} has no outcomes", "write outcomes: {done: end}"
     if step.asks_back and not attended:
         yield ("asks_back",), "a run with this start has no chat", "use start: chat, or a question"
     if step.by == "person" and any(field.name in form.data for field in step.writes):
@@ -184,7 +228,7 @@ def _step_faults(form: Form, step: FormStep, known: Mapping[str, FormStep]) -> _
             yield path, "nothing follows", "name a step, user or end"
         members = [known[name] for name in targets if name in known]
         if len(members) > 1:
-            yield from ((path, *fault) for fault in _parallel(form, members))
+            yield from ((path, *fault) for fault in _parallel(members))
 
 
 def _condition_faults(form: Form, text: str, step: FormStep) -> Iterator[tuple[str, str]]:
@@ -201,11 +245,9 @@ def _condition_faults(form: Form, text: str, step: FormStep) -> Iterator[tuple[s
             yield f"the condition tests the unknown value {name}", suggestion(name, values)
 
 
-def _parallel(form: Form, steps: Iterable[FormStep]) -> Iterator[tuple[str, str]]:
+def _parallel(steps: Iterable[FormStep]) -> Iterator[tuple[str, str]]:
     """Yield why steps cannot work in parallel: they ask no one, and one step follows all."""
-    following = {
-        to for step in steps for targets in _outcomes(form, step).values() for to in targets
-    }
+    following = {to for step in steps for targets in step.outcomes.values() for to in targets}
     if len(following) > 1:
         yield "steps that work in parallel lead to one place", "give them the same target"
     for step in steps:
@@ -235,13 +277,6 @@ def _kept(form: Form) -> dict[str, PlannedField]:
         if field.name not in form.data:
             found.setdefault(field.name, field)
     return found
-
-
-def _outcomes(form: Form, step: FormStep) -> Mapping[str, Sequence[str]]:
-    """Return where a step leads; without outcomes, to the next one."""
-    names = [each.name for each in form.steps]
-    following = names[names.index(step.name) + 1 :]
-    return step.outcomes or {DONE: following[:1] or (END,)}
 
 
 def form_plan(form: Form) -> ActionPlan:
@@ -294,17 +329,17 @@ def _title(form: Form, step: FormStep) -> str:
     return f"Module {form.steps.index(step) + 1}: {step.name}"
 
 
-def _task(form: Form, step: FormStep) -> str:
+def _task(step: FormStep) -> str:
     asked = "The user of the run" if step.who == USER else step.who
-    return step.task or f"{asked} decides: {', '.join(_outcomes(form, step))}."
+    return step.task or f"{asked} decides: {', '.join(step.outcomes)}."
 
 
 def _module(form: Form, step: FormStep, place: int) -> JsonMap:
-    outcomes = _outcomes(form, step)
+    outcomes = step.outcomes
     return {
         "module_name": _title(form, step),
         "module_index": place,
-        "module_description": _task(form, step),
+        "module_description": _task(step),
         "agents_needed": [_name(form, step)],
         "leads_to": [{"when": when, "to": to} for when, all_ in outcomes.items() for to in all_],
     }
@@ -352,13 +387,18 @@ def _asks(step: FormStep) -> bool:
     return step.by == "person" or step.question is not None
 
 
+def _asked(step: FormStep) -> str:
+    """Return whom a step asks."""
+    return step.question.to if step.question else step.who or USER
+
+
 def _tool(form: Form, step: FormStep) -> str:
     return f"ask_{snake_case(_name(form, step), 'person')}"
 
 
 def _components(form: Form) -> Iterator[JsonMap]:
     for step in filter(_asks, form.steps):
-        to = step.question.to if step.question else step.who
+        to = _asked(step)
         yield {
             "module_name": _title(form, step),
             "agent": _name(form, step),
@@ -366,7 +406,7 @@ def _components(form: Form) -> Iterator[JsonMap]:
             "label": step.name,
             "component": f"{_name(form, step)}Form",
             "display": "inline",
-            "summary": _task(form, step)[:200],
+            "summary": _task(step)[:200],
             "approver": None if to == USER else to,
             "shows": [*step.shows],
             "fields": [
@@ -382,12 +422,12 @@ def _agent(form: Form, step: FormStep) -> JsonMap:
     return {
         "agent_name": _name(form, step),
         "agent_type": _type(form, step),
-        "objective": _task(form, step),
+        "objective": _task(step),
         "human_interaction": way,
         "max_consecutive_auto_reply": REPLY_LIMITS[way],
         "agent_tools": [tool] if _asks(step) else [],
         "approver": None if step.who == USER else step.who,
-        "outcomes": [when for when in _outcomes(form, step) if SNAKE_NAME.match(when)],
+        "outcomes": [when for when in step.outcomes if SNAKE_NAME.match(when)],
         "reads": [*dict.fromkeys((*step.reads, *step.shows))],
         "writes": [field.name for field in step.writes],
         "tell": step.tell,

@@ -20,7 +20,6 @@ from weft.packages.reader import Package, read_package
 from weft.packages.review import review
 from weft.packages.workspace import PACKAGES, PACKS
 from weft.spec.tools import is_built_in, is_outside_package
-from weft.spec.workflow import WorkflowSpec
 from weft.wire.findings import finding_data
 
 REQUIREMENTS: Final = "requirements.txt"
@@ -152,23 +151,12 @@ def _of_simulation(package: Package, simulation: Simulation) -> Iterator[Finding
     file = f"{package.folder.name}/handoffs.json"
     for problem in simulation.problems:
         yield _finding("GEN001", problem, file)
-    spare = {f"no simulated run took {rule}" for rule in _fallbacks(package.spec)}
     for missed in simulation.missed:
         finding = _finding("GEN002", missed, file)
-        if missed in spare:  # It applies when nothing was decided, and stand-ins always decide.
-            continue
         if simulation.limited and not simulation.problems:  # More runs might reach it.
             message = f"{missed}: {len(simulation.runs)} of them were not enough to try it"
             finding = replace(finding, severity="warning", message=message)
         yield finding
-
-
-def _fallbacks(spec: WorkflowSpec) -> Iterator[str]:
-    """Yield the rules without a condition that stand behind others of the same agent."""
-    conditional = {rule.source_agent for rule in spec.handoffs if rule.condition}
-    for rule in spec.handoffs:
-        if rule.condition is None and rule.source_agent in conditional:
-            yield f"{rule.source_agent} -> {rule.target_agent}"
 
 
 def _code_elsewhere(package: Package) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from weft.generator.rules import (
 )
 from weft.generator.skeleton import OPEN
 from weft.generator.steps import DESIGNERS, REPAIRER, REPLACED, STEP_OF
+from weft.generator.values import mapping, without_nulls
 from weft.ids import join_names, suggestion
 from weft.spec.part import Part
 from weft.spec.plan import (
@@ -47,7 +48,7 @@ def part_faults(
         read = _read_design(agent, output)
         return read if isinstance(read, tuple) else _broken_rules(read, values)
     if agent == REPAIRER:
-        parts, answers = _mapping(output.get("parts")), _mapping(output.get("answers"))
+        parts, answers = mapping(output.get("parts")), mapping(output.get("answers"))
         return _repair_faults(parts, answers, values)
     return ()
 
@@ -79,7 +80,7 @@ def accepted_repair(
     faults = _repair_faults(parts, answers, values)
     if faults:
         raise RetryModel(in_words(faults))
-    replaced = {agent: _given(_mapping(part)) for agent, part in parts.items() if part}
+    replaced = {agent: _given(mapping(part)) for agent, part in parts.items() if part}
     return replaced, {key: str(text).strip() for key, text in answers.items() if text}
 
 
@@ -87,7 +88,7 @@ def joined_plan(values: Mapping[str, Json]) -> ActionPlan:
     """Return the plan of the stored parts; a part that is not by the model is an open place."""
     strategy = _strategy(values)
     parts: dict[str, list[str]] = {}
-    for part, why in _mapping(values.get("open_parts")).items():
+    for part, why in mapping(values.get("open_parts")).items():
         parts.setdefault(" ".join(str(why).split()), []).append(_KEYS[part])
     added = [f"{OPEN}{join_names(names)}: {why}" for why, names in parts.items()]
     assumed = dict.fromkeys((*strategy.assumptions, *added))
@@ -145,12 +146,12 @@ def _repair_faults(
             hint = suggestion(agent, list(FORMS))
             faults.append(Fault(f"parts.{agent}", "this is not an agent that writes a part", hint))
         elif part:
-            found = _form_faults(agent, _mapping(part))
+            found = _form_faults(agent, mapping(part))
             faults += [
                 Fault(f"parts.{agent}.{each.path}", each.message, each.hint) for each in found
             ]
-    findings = _mapping(values.get("package_findings"))
-    asked = list(_mapping(findings.get("questions")))
+    findings = mapping(values.get("package_findings"))
+    asked = list(mapping(findings.get("questions")))
     for key in answers:
         if key not in asked:
             hint = f"questions: {join_names(asked)}" if asked else "there are no questions"
@@ -160,22 +161,8 @@ def _repair_faults(
 
 def _given(output: Mapping[str, Json]) -> dict[str, Json]:
     """Return a part without keys that a model gave as null because its schema names them."""
-    return {
-        key: _entries(value)
-        for key, value in output.items()
-        if value is not None and key != REPLACED
-    }
-
-
-def _entries(value: Json) -> Json:
-    if not isinstance(value, list):
-        return value
-    entries = cast("list[Json]", value)
-    return [_given(_mapping(entry)) or entry for entry in entries]
-
-
-def _mapping(value: Json) -> dict[str, Json]:
-    return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+    kept = mapping(without_nulls({**output}))
+    return {key: value for key, value in kept.items() if key != REPLACED}
 
 
 def _selection(values: Mapping[str, Json]) -> PatternSelection:

@@ -152,7 +152,7 @@ def _named_changes(path: str, before: _Named, after: _Named) -> Iterator[Change]
 
 def change_lines(changes: Sequence[Change]) -> list[str]:
     """Write changes for a terminal: + is new, - is gone, ~ is different."""
-    return [_change_line(it) for it in changes]
+    return [_change_line(change) for change in changes]
 
 
 def _change_line(change: Change) -> str:
@@ -171,7 +171,7 @@ def _value(value: JsonValue) -> str:
 def plan_lines(plan: ActionPlan) -> list[str]:
     """Write a plan for a terminal, as lines of any width."""
     strategy = plan.strategy
-    person = "a person takes part" if strategy.human_in_loop else "nobody takes part"
+    person = "a person takes part" if strategy.human_in_loop else "no person takes part"
     lines = [
         f"{_said(strategy.workflow_name)}   (plan {plan.version}, {plan_hash(plan)[:12]})",
         f"  {_said(strategy.workflow_description)}",
@@ -224,9 +224,9 @@ def _said(text: str) -> str:
 
 
 def _workflow_lines(selection: PatternSelection) -> Iterator[str]:
-    for it in selection.workflows:
-        described = f"{it.role}, {it.pattern_name}: {_said(it.description)}"
-        yield f"  workflow {_said(it.name)}, {described}"
+    for workflow in selection.workflows:
+        described = f"{workflow.role}, {workflow.pattern_name}: {_said(workflow.description)}"
+        yield f"  workflow {_said(workflow.name)}, {described}"
     if selection.decomposition_reason:
         yield f"  several workflows: {_said(selection.decomposition_reason)}"
 
@@ -236,20 +236,20 @@ def _agent_lines(agent: PlannedAgent, blueprint: TechnicalBlueprint) -> Iterator
     way = f"{agent.agent_type}, interaction {agent.human_interaction}, {limit} replies"
     made = f", makes {agent.generation_mode}" if agent.generation_mode else ""
     yield f"  {_said(agent.agent_name)} ({way}{made}): {_said(agent.objective)}"
-    told = {
+    texts = {
         "asks": agent.approver,
         "reads": ", ".join(agent.reads),
         "writes": ", ".join(agent.writes),
         "comes to": ", ".join(agent.outcomes),
         "tells the user:": agent.tell,
     }
-    facts = [f"{name} {_said(value)}" for name, value in told.items() if value]
+    facts = [f"{name} {_said(value)}" for name, value in texts.items() if value]
     if facts:
         yield f"    {'; '.join(facts)}"
     for tool in agent.agent_tools:
         yield f"    tool {_tool_words(agent, tool, blueprint)}: {_said(tool.purpose)}"
-    for it in agent.lifecycle_tools:
-        yield f"    {it.trigger}: {_lifecycle_words(it)}"
+    for tool in agent.lifecycle_tools:
+        yield f"    {tool.trigger}: {_lifecycle_words(tool)}"
     for hook in agent.system_hooks:
         yield f"    hook {_said(hook.name)}: {_said(hook.purpose)}"
 
@@ -257,34 +257,36 @@ def _agent_lines(agent: PlannedAgent, blueprint: TechnicalBlueprint) -> Iterator
 def _tool_words(agent: PlannedAgent, tool: PlannedTool, blueprint: TechnicalBlueprint) -> str:
     notes = [f"with {_said(tool.integration)}"] if tool.integration else []
     notes += [
-        f'{it.display} {_said(it.component)}, "{_said(it.label)}"'
-        for it in blueprint.ui_components
-        if (it.agent, it.tool) == (agent.agent_name, tool.name)
+        f'{component.display} {_said(component.component)}, "{_said(component.label)}"'
+        for component in blueprint.ui_components
+        if (component.agent, component.tool) == (agent.agent_name, tool.name)
     ]
     return _said(tool.name) + (f" ({'; '.join(notes)})" if notes else "")
 
 
-def _lifecycle_words(it: PlannedLifecycle) -> str:
-    service = f" (with {_said(it.integration)})" if it.integration else ""
-    return f"{_said(it.name)}{service}: {_said(it.purpose)}"
+def _lifecycle_words(lifecycle: PlannedLifecycle) -> str:
+    service = f" (with {_said(lifecycle.integration)})" if lifecycle.integration else ""
+    return f"{_said(lifecycle.name)}{service}: {_said(lifecycle.purpose)}"
 
 
 def _blueprint_lines(blueprint: TechnicalBlueprint) -> list[str]:
     lines = ["", "Variables"] if blueprint.global_context_variables else []
-    for it in blueprint.global_context_variables:
-        hint = f"; {_said(it.trigger_hint)}" if it.trigger_hint else ""
-        lines.append(f"  {_said(it.name)} ({it.type}): {_said(it.purpose)}{hint}")
-        lines += _facts(it, "name", "type", "purpose", "trigger_hint")
+    for variable in blueprint.global_context_variables:
+        hint = f"; {_said(variable.trigger_hint)}" if variable.trigger_hint else ""
+        lines.append(f"  {_said(variable.name)} ({variable.type}): {_said(variable.purpose)}{hint}")
+        lines += _facts(variable, "name", "type", "purpose", "trigger_hint")
     if blueprint.ui_components:
         lines += ["", "Shown to people"]
-    for it in blueprint.ui_components:
-        asked = f" asks {_said(it.approver)}" if it.approver else ""
-        shows = f"{_said(it.agent)}{asked} by {_said(it.tool)}, {it.display}"
-        lines.append(f"  {_said(it.component)} ({shows}): {_said(it.summary)}")
+    for component in blueprint.ui_components:
+        asked = f" asks {_said(component.approver)}" if component.approver else ""
+        shows = f"{_said(component.agent)}{asked} by {_said(component.tool)}, {component.display}"
+        lines.append(f"  {_said(component.component)} ({shows}): {_said(component.summary)}")
         seed = ("module_name", "agent", "tool", "label", "component", "display", "summary")
-        lines += _facts(it, *seed, "approver")
+        lines += _facts(component, *seed, "approver")
     around = [blueprint.before_chat_lifecycle, blueprint.after_chat_lifecycle]
-    called = [f"  {it.trigger}: {_lifecycle_words(it)}" for it in around if it]
+    called = [
+        f"  {lifecycle.trigger}: {_lifecycle_words(lifecycle)}" for lifecycle in around if lifecycle
+    ]
     lines += ["", "Around the run", *called] if called else []
     required = blueprint.workflow_dependencies.required_workflows
     lines += ["", f"Completed before: {_said(', '.join(required))}"] if required else []

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import product
+from itertools import islice, product
 from typing import Any, Final, cast
 
 from weft.engine.variables.conditions import UNKNOWN, decide
@@ -19,7 +19,7 @@ from weft.spec.tools import UiTool
 from weft.spec.triggers import ToolResponseTrigger
 from weft.spec.type_meaning import finite_values, validation_error
 from weft.spec.types import Scalar
-from weft.spec.variables import DerivedSource
+from weft.spec.variables import DerivedSource, StaticSource
 from weft.spec.workflow import WorkflowSpec
 
 _END: Final = "end"
@@ -146,7 +146,7 @@ class Routes:
     def _leads(self, agent: str, outcome: str, targets: set[str], *, alone: bool) -> bool:
         """Return whether an agent hands off to a target when it has come to an outcome."""
         rules = self._rules.get(agent, [])
-        if alone and any(target in targets for _, target in rules):
+        if alone and any(target in targets and self._can_hold(each) for each, target in rules):
             return True
         tested = dict.fromkeys(
             name for condition, _ in rules if condition for name in names(condition)
@@ -155,6 +155,32 @@ class Routes:
             (name, value) for name in tested if (value := self._value(name, outcome)) is not None
         ]
         return any(self._first(rules, {name: value}) in targets for name, value in values)
+
+    def _can_hold(self, condition: Condition | None) -> bool:
+        """Return whether a condition holds for some values of its variables."""
+        if condition is None:
+            return True
+        samples = [(name, self._samples(name, condition)) for name in names(condition)]
+        cases = product(*([(name, value) for value in values] for name, values in samples))
+        return any(
+            _decided(condition, {**self._unknown, **dict(case)}) is not False
+            for case in islice(cases, _MOST)
+        )
+
+    def _samples(self, name: str, condition: Condition) -> Sequence[object]:
+        """Return values that a variable can have, those that matter to a condition among them."""
+        variable = self._spec.variables.get(name)
+        if variable is None:
+            return [UNKNOWN]
+        if isinstance(variable.source, StaticSource):
+            return [variable.source.value]
+        listed = finite_values(variable.type, _MOST)
+        near = [
+            value
+            for value in _around(name, [condition])
+            if not validation_error(variable.type, value, {})
+        ]
+        return listed if listed is not None else near or [UNKNOWN]
 
     def _value(self, name: str, outcome: str) -> Json:
         """Return the value of a variable that means an outcome; None if it has none."""
@@ -208,7 +234,7 @@ class Routes:
             return False
         samples = [(name, _around(name, [asked, *tested])) for name in names(asked)]
         cases = product(*([(name, value) for value in values] for name, values in samples))
-        for _, case in zip(range(_MOST), cases, strict=False):
+        for case in islice(cases, _MOST):
             values = {**self._unknown, **dict(case)}
             wanted, held = _decided(asked, values), [_decided(rule, values) for rule in tested]
             if wanted is True and all(answer is False for answer in held):

@@ -120,7 +120,7 @@ def agents_faults(
     return (
         *_indexes(strategy, modules),
         *_staff(strategy, modules),
-        *unique("agent", ((f"{path}.agent_name", it.agent_name) for path, it in agents)),
+        *unique("agent", ((f"{path}.agent_name", agent.agent_name) for path, agent in agents)),
         *unique("UI tool", _asking(agents)),
         *(fault for path, agent in agents for fault in _agent(path, agent)),
         *_used(strategy, blueprint, agents),
@@ -130,7 +130,9 @@ def agents_faults(
 
 def module_of(modules: Sequence[ModuleAgents], index: int) -> tuple[PlannedAgent, ...]:
     """Return the agents of a module."""
-    return tuple(it for one in modules if one.module_index == index for it in one.agents)
+    return tuple(
+        agent for module in modules if module.module_index == index for agent in module.agents
+    )
 
 
 def _selection(selection: PatternSelection) -> Iterator[Fault]:
@@ -149,12 +151,14 @@ def _selection(selection: PatternSelection) -> Iterator[Fault]:
     if not several and selection.decomposition_reason is not None:
         message = "there is one workflow: nothing is taken apart"
         yield Fault(f"{at}.decomposition_reason", message, "write null")
-    primary = [it.name for it in workflows if it.role == "primary"]
+    primary = [workflow.name for workflow in workflows if workflow.role == "primary"]
     if len(primary) != 1:
         message = f"{len(primary)} workflows are primary"
         yield Fault(f"{at}.workflows", message, "let exactly one be primary")
     paths = [f"{at}.workflows[{place}]" for place in range(len(workflows))]
-    names = [(f"{path}.name", it.name) for path, it in zip(paths, workflows, strict=True)]
+    names = [
+        (f"{path}.name", workflow.name) for path, workflow in zip(paths, workflows, strict=True)
+    ]
     yield from unique("workflow", names)
     for path, workflow in zip(paths, workflows, strict=True):
         yield from pascal(f"{path}.name", workflow.name)
@@ -188,7 +192,7 @@ def _strategy(strategy: WorkflowStrategy) -> Iterator[Fault]:
 
 def _module(path: str, place: int, module: StrategyModule) -> Iterator[Fault]:
     if module.module_index != place:
-        message = f"{module.module_index} stands in place {place}"
+        message = f"the index of this module is {module.module_index}, and must be {place}"
         yield Fault(f"{path}.module_index", message, "count modules from 0 without gaps")
     start = f"Module {place + 1}: "
     purpose = module.module_name.removeprefix(start)
@@ -200,9 +204,9 @@ def _module(path: str, place: int, module: StrategyModule) -> Iterator[Fault]:
         yield Fault(f"{path}.module_name", message, f"use at most {LONGEST_PURPOSE}")
     yield from text(f"{path}.module_description", module.module_description)
     if not module.agents_needed:
-        yield Fault(f"{path}.agents_needed", "nobody is needed", "name the agents of the module")
+        yield Fault(f"{path}.agents_needed", "the module has no agent", "name at least one")
     yield from at_most(f"{path}.agents_needed", len(module.agents_needed), MOST_AGENTS, "agents")
-    needed = [(f"{path}.agents_needed[{n}]", it) for n, it in enumerate(module.agents_needed)]
+    needed = [(f"{path}.agents_needed[{n}]", name) for n, name in enumerate(module.agents_needed)]
     yield from unique("agent", needed)
     for where, name in needed:
         yield from agent_name(where, name)
@@ -211,7 +215,8 @@ def _module(path: str, place: int, module: StrategyModule) -> Iterator[Fault]:
 def _ways(path: str, module: StrategyModule, strategy: WorkflowStrategy) -> Iterator[Fault]:
     """Judge where a module leads; several targets of one condition work in parallel."""
     ways = [
-        (f"{path}.leads_to[{n}]", f"{it.when} to {it.to}") for n, it in enumerate(module.leads_to)
+        (f"{path}.leads_to[{n}]", f"{way.when} to {way.to}")
+        for n, way in enumerate(module.leads_to)
     ]
     yield from unique("way", ways)
     counts = Counter(way.when for way in module.leads_to)
@@ -271,8 +276,8 @@ def _start(strategy: WorkflowStrategy) -> Iterator[Fault]:
 
 def _pattern_list(strategy: WorkflowStrategy) -> Iterator[Fault]:
     at = "WorkflowStrategy.pattern"
-    followed = dict.fromkeys(PATTERN_BY_ID[it.pattern_id].name for it in strategy.modules)
-    yield from unique("pattern", ((f"{at}[{n}]", it) for n, it in enumerate(strategy.pattern)))
+    followed = dict.fromkeys(PATTERN_BY_ID[module.pattern_id].name for module in strategy.modules)
+    yield from unique("pattern", ((f"{at}[{n}]", name) for n, name in enumerate(strategy.pattern)))
     for place, name in enumerate(strategy.pattern):
         if name not in followed:
             yield Fault(f"{at}[{place}]", f"no module follows {name}", "take it out")
@@ -283,7 +288,7 @@ def _pattern_list(strategy: WorkflowStrategy) -> Iterator[Fault]:
 
 def _membership(selection: PatternSelection, strategy: WorkflowStrategy) -> Iterator[Fault]:
     at = "WorkflowStrategy.modules"
-    names = [it.name for it in selection.workflows]
+    names = [workflow.name for workflow in selection.workflows]
     patterns: dict[str, list[int]] = {name: [] for name in names}
     for place, module in enumerate(strategy.modules):
         owner = module.workflow or names[0]
@@ -336,7 +341,7 @@ def _lifecycle(path: str, lifecycle: PlannedLifecycle) -> Iterator[Fault]:
 def _required(strategy: WorkflowStrategy, required: Sequence[str]) -> Iterator[Fault]:
     at = "TechnicalBlueprint.workflow_dependencies.required_workflows"
     own = {slug(strategy.workflow_name)}
-    own |= {slug(it.workflow) for it in strategy.modules if it.workflow}
+    own |= {slug(module.workflow) for module in strategy.modules if module.workflow}
     placed = [(f"{at}[{place}]", name) for place, name in enumerate(required)]
     yield from unique("workflow", placed)
     for path, name in placed:
@@ -353,8 +358,8 @@ def _placed(modules: Sequence[ModuleAgents]) -> Iterator[tuple[str, PlannedAgent
 
 
 def _indexes(strategy: WorkflowStrategy, modules: Sequence[ModuleAgents]) -> Iterator[Fault]:
-    found = [it.module_index for it in modules]
-    wanted = [it.module_index for it in strategy.modules]
+    found = [module.module_index for module in modules]
+    wanted = [module.module_index for module in strategy.modules]
     if found != wanted:
         said = f"the module indexes are {join_names([*map(str, found)], MOST_MODULES) or 'missing'}"
         hint = f"write one entry for each of {join_names([*map(str, wanted)], MOST_MODULES)}"
@@ -366,7 +371,7 @@ def _staff(strategy: WorkflowStrategy, modules: Sequence[ModuleAgents]) -> Itera
         agents = module_of(modules, module.module_index)
         path = f"ModuleAgents[{module.module_index}].agents"
         yield from at_most(path, len(agents), MOST_AGENTS, "agents")
-        missing = set(module.agents_needed) - {it.agent_name for it in agents}
+        missing = set(module.agents_needed) - {agent.agent_name for agent in agents}
         if missing:
             message = f"{join_names(sorted(missing))} needed in {module.module_name}"
             yield Fault(path, message, "WorkflowStrategy names them in agents_needed: add them")
@@ -386,8 +391,8 @@ def _agent(path: str, agent: PlannedAgent) -> Iterator[Fault]:
     yield from text(f"{path}.tell", agent.tell)
     limit = REPLY_LIMITS[agent.human_interaction]
     if agent.max_consecutive_auto_reply > limit:
-        message = f"{agent.max_consecutive_auto_reply} replies in a row"
-        hint = f"at most {limit} where human_interaction is {agent.human_interaction}"
+        message = f"{agent.max_consecutive_auto_reply} replies in a row are too many"
+        hint = f"write at most {limit}, the limit for human_interaction {agent.human_interaction}"
         yield Fault(f"{path}.max_consecutive_auto_reply", message, hint)
     if agent.generation_mode is not None and agent.agent_type != "generator":
         message = f"a {agent.agent_type} has no generation mode"
@@ -403,18 +408,20 @@ def _agent(path: str, agent: PlannedAgent) -> Iterator[Fault]:
 
 
 def _functions(path: str, agent: PlannedAgent) -> Iterator[Fault]:
-    tools = [(f"{path}.agent_tools[{n}]", it) for n, it in enumerate(agent.agent_tools)]
-    lifecycle = [(f"{path}.lifecycle_tools[{n}]", it) for n, it in enumerate(agent.lifecycle_tools)]
-    hooks = [(f"{path}.system_hooks[{n}]", it) for n, it in enumerate(agent.system_hooks)]
+    tools = [(f"{path}.agent_tools[{n}]", tool) for n, tool in enumerate(agent.agent_tools)]
+    lifecycle = [
+        (f"{path}.lifecycle_tools[{n}]", tool) for n, tool in enumerate(agent.lifecycle_tools)
+    ]
+    hooks = [(f"{path}.system_hooks[{n}]", hook) for n, hook in enumerate(agent.system_hooks)]
     yield from at_most(f"{path}.agent_tools", len(tools), MOST_TOOLS, "tools")
     yield from at_most(f"{path}.lifecycle_tools", len(lifecycle), MOST_TOOLS, "tools")
     yield from at_most(f"{path}.system_hooks", len(hooks), MOST_TOOLS, "hooks")
-    named = [(where, it.name) for where, it in (*tools, *lifecycle, *hooks)]
+    named = [(where, part.name) for where, part in (*tools, *lifecycle, *hooks)]
     yield from unique("function", ((f"{where}.name", name) for where, name in named))
     for where, tool in tools:
         yield from _tool(where, tool)
-    for where, it in lifecycle:
-        yield from _lifecycle(where, it)
+    for where, tool in lifecycle:
+        yield from _lifecycle(where, tool)
     for where, hook in hooks:
         yield from function(f"{where}.name", hook.name)
         yield from text(f"{where}.purpose", hook.purpose)
@@ -432,15 +439,17 @@ def _shown(
     modules: Sequence[ModuleAgents],
 ) -> Iterator[Fault]:
     """Hold what is shown to people against the tools that show it."""
-    indexes = {it.module_name: it.module_index for it in strategy.modules}
+    indexes = {module.module_name: module.module_index for module in strategy.modules}
     displays: dict[tuple[int, str, str], str] = {}
     for component in components:
         index = indexes.get(component.module_name)
         if index is None:
             continue  # said of the blueprint
         displays[index, component.agent, component.tool] = component.display
-        owner = [it for it in module_of(modules, index) if it.agent_name == component.agent]
-        if component.tool not in [tool.name for it in owner for tool in it.agent_tools]:
+        owner = [
+            agent for agent in module_of(modules, index) if agent.agent_name == component.agent
+        ]
+        if component.tool not in [tool.name for agent in owner for tool in agent.agent_tools]:
             message = f"{component.agent} has no tool {component.tool} in {component.module_name}"
             hint = f"the component {component.component} is shown by it: add both"
             yield Fault(f"ModuleAgents[{index}].agents", message, hint)

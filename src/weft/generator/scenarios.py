@@ -35,8 +35,10 @@ from weft.spec.workflow import WorkflowSpec
 
 _MOST_TURNS: Final = 100
 #: The keys of a mapping in `says` that are copied.
-_COPIED: Final = ("user", "values", "documents", "tools", "message", "input")
-_STEP: Final = frozenset(each.alias or name for name, each in ScenarioStep.model_fields.items())
+COPIED: Final = ("user", "values", "documents", "tools", "message", "input")
+#: The keys of an expectation that are lists.
+_LISTS: Final = ("route", "shown", "never_shown")
+STEP_KEYS: Final = frozenset(each.alias or name for name, each in ScenarioStep.model_fields.items())
 
 
 def scenario_files(
@@ -62,6 +64,14 @@ def scenario_files(
     return files, tuple(dict.fromkeys(notes))
 
 
+def expectation(entry: JsonMap) -> JsonMap:
+    """Return what a scenario expects, with a list where a single text stands for one."""
+    return {
+        name: [value] if name in _LISTS and isinstance(value, str) else value
+        for name, value in entry.items()
+    }
+
+
 def _as_written(planned: PlannedScenario) -> JsonMap:
     """Return a case that the plan writes out, replies of models included; empty if it does not."""
     says = [entry for entry in planned.says if isinstance(entry, dict)]
@@ -69,10 +79,10 @@ def _as_written(planned: PlannedScenario) -> JsonMap:
     is_text = len(says) < len(planned.says) or len(expect) < len(planned.expect)
     if planned.takes or is_text or not any("replies" in entry for entry in says):
         return {}
-    keys = [entry for entry in says if _STEP.isdisjoint(entry)]
+    keys = [entry for entry in says if STEP_KEYS.isdisjoint(entry)]
     case = {name: value for entry in keys for name, value in entry.items()}
-    steps: list[JsonValue] = [entry for entry in says if not _STEP.isdisjoint(entry)]
-    expected = {name: value for entry in expect for name, value in entry.items()}
+    steps: list[JsonValue] = [entry for entry in says if not STEP_KEYS.isdisjoint(entry)]
+    expected = {name: value for entry in expect for name, value in expectation(entry).items()}
     return {**case, "steps": steps, "expect": expected}
 
 
@@ -102,7 +112,7 @@ class _Play:
     def case(self) -> JsonMap:
         """Return the case in the keys of `tests/*.yaml`. Raises UsageError if it cannot be made."""
         self._read()
-        found: JsonMap = {key: self.given[key] for key in _COPIED if key in self.given}
+        found: JsonMap = {key: self.given[key] for key in COPIED if key in self.given}
         if addresses := self._addresses():
             found["values"] = addresses | _mapping(found.get("values"))
         fields = start_fields(self.workflow.strategy)
@@ -119,7 +129,7 @@ class _Play:
             if isinstance(entry, str):
                 self.notes.append(f'{self.name}: nothing checks "{entry}"; write a mapping')
             else:
-                expect |= entry
+                expect |= expectation(entry)
         found |= {"replies": {**self.replies}, "steps": [*self.steps], "expect": expect}
         if "then" in self.given:
             found["then"] = self._then(_mapping(self.given["then"]))
@@ -138,7 +148,7 @@ class _Play:
         for entry in self.planned.says:
             if isinstance(entry, str):
                 self.said.append(entry)
-            elif _STEP.isdisjoint(entry):
+            elif STEP_KEYS.isdisjoint(entry):
                 self.given |= entry
             else:
                 key = "cancel" if "cancel" in entry else "answer"

@@ -5,13 +5,12 @@ the interview names it. What is not decided stands in `assumptions` and begins w
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from weft.findings import Json
 from weft.generator.faults import LONGEST_TEXT
 from weft.generator.names import pascal_case, snake_case, unique
-from weft.generator.plan import make_plan
 from weft.generator.rules import MOST_MODULES, module_purpose
 from weft.spec.agents import REPLY_LIMITS
 from weft.spec.form import INITIATED_BY, TRIGGERS
@@ -42,17 +41,6 @@ def open_places(plan: ActionPlan) -> tuple[str, ...]:
     return tuple(text for text in plan.strategy.assumptions if text.startswith(OPEN.strip()))
 
 
-def skeleton_plan(
-    brief: str, answers: Mapping[str, str], comments: Sequence[str] = ()
-) -> ActionPlan:
-    """Return the skeleton of a brief; comments of people are open places as well."""
-    asked = _Asked(brief, answers, comments)
-    selection = asked.selection()
-    strategy = asked.strategy(selection)
-    blueprint = asked.blueprint(strategy)
-    return make_plan(1, selection, strategy, blueprint, asked.agents(strategy, blueprint))
-
-
 def skeleton_parts(
     brief: str, answers: Mapping[str, str], values: Mapping[str, Json] | None = None
 ) -> dict[str, Json]:
@@ -76,12 +64,9 @@ def skeleton_parts(
 class _Asked:
     """A brief with the answers to the questions about it."""
 
-    def __init__(
-        self, brief: str, answers: Mapping[str, str], comments: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, brief: str, answers: Mapping[str, str]) -> None:
         lines = {name: _line(text) for name, text in answers.items()}
         self.answers = {name: text for name, text in lines.items() if text.lower() not in _NONE}
-        self.comments = comments
         self.goal = self.answers.get("goal") or _first_sentence(brief) or _NOTHING
         known: dict[str, Trigger] = {**TRIGGERS, **{each: each for each in TRIGGERS.values()}}
         self.start = known.get(self.answers.get("started_by", "").lower())
@@ -156,8 +141,6 @@ class _Asked:
         for name, word in told.items():
             if said := self.answers.get(name):
                 yield f"{word} that were named: {said}"
-        for comment in filter(str.strip, self.comments):
-            yield f"a comment: {_line(comment)}"
 
     def blueprint(self, strategy: WorkflowStrategy) -> TechnicalBlueprint:
         """Return what the person who approves is asked with, where the strategy has the step."""

@@ -109,7 +109,7 @@ def _required(
     packages: Mapping[str, PlannedWorkflow],
 ) -> Iterator[str]:
     """Yield the packages to complete before: for dependent ones, the primary workflow."""
-    primary = [it for it, one in packages.items() if one.role == "primary" and it != name]
+    primary = [own for own, each in packages.items() if each.role == "primary" and own != name]
     yield from primary[:1] if planned.role == "dependent" else ()
     for required in plan.blueprint.workflow_dependencies.required_workflows:
         if pascal_case(required, _DEFAULT_NAME) != name:

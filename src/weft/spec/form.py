@@ -17,7 +17,7 @@ from weft.spec.type_field import TypeField
 END: Final = "end"
 #: The outcome of an agent that asks the user back.
 ASK_USER: Final = "ask_user"
-#: The outcome of a step that names none.
+#: The outcome of an agent that talks and has one way.
 DONE: Final = "done"
 StartWord: TypeAlias = Literal["chat", "form", "schedule", "webhook", "document"]
 #: The trigger that each word for a start means.
@@ -53,6 +53,13 @@ def _check_person(value: object) -> object:
         raise PydanticCustomError(
             "addressee", "not a person: write user, role:NAME, user:NAME or group:NAME"
         )
+    return value
+
+
+def _check_question(value: object) -> object:
+    if isinstance(value, str):
+        hint = "write question: {to: user, fields: [...]}"
+        raise PydanticCustomError("question", "expected an object, found text", {"hint": hint})
     return value
 
 
@@ -120,7 +127,9 @@ class FormStep(Part):
     )
     task: Words | None = Field(default=None, description="What is to be done.")
     asks_back: bool = Field(default=False, description="The agent may ask the user, and waits.")
-    question: FormQuestion | None = None
+    question: Annotated[FormQuestion | None, BeforeValidator(_check_question)] = Field(
+        default=None, description="What the agent asks somebody before it decides."
+    )
     reads: Several[Name] = Field(default=(), description="Values that it works with.")
     writes: Several[FormField] = Field(
         default=(), description="Values that it sets; of a person, what is filled in."

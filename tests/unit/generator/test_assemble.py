@@ -1,7 +1,9 @@
 # ruff: noqa: E501 - a table
 """The assembly: whole outputs become drafts, and what is wrong is a finding at its path."""
 
+import ast
 import json
+import re
 from copy import deepcopy
 
 import pytest
@@ -227,6 +229,47 @@ def test_library_is_required_if_it_is_listed_and_imported():
     assert assemble(made, written).drafts[0].requirements == ("python-dateutil",)
     file["installRequirements"] = ["requests"]
     assert "the library requests is not allowed" in str(assemble(made, written).left_out[0])
+
+
+@pytest.mark.parametrize("name", ["a: str = print(), b", "class", "b c"])
+def test_payload_with_strange_names_is_assembled(name):
+    """Names of a payload are parameters of a function that is not written yet."""
+    made, written = planted.good("clinic")
+    asking = next(t for t in written["ToolsManagerAgent"]["tools"] if t["function"] == "ask_nurse")
+    asking["payload_schema"]["properties"][name] = True
+    file = entry(written, "tools/ask_nurse.py")
+    file["content"] = file["content"].replace("use_ui_tool", "other_tool")
+    file["content"] = re.sub(r"def ask_nurse\(.*?\)", "def ask_nurse()", file["content"])
+    code = assemble(made, written).drafts[0].code["tools/ask_nurse.py"]
+    (function,) = [each for each in ast.parse(code).body if isinstance(each, ast.AsyncFunctionDef)]
+    assert [each.arg for each in function.args.kwonlyargs] == [
+        "summary",
+        "record",
+        "context_variables",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("hint", "copied"),
+    [
+        ("'open(1)'", "Any"),
+        ("list['open(1)']", "Any"),
+        ("9**9**9", "Any"),
+        ("open(1)", "Any"),
+        ("str.mro", "Any"),
+        ("Other", "Any"),
+        ("Literal[0x" + "f" * 9000 + "]", "Any"),
+        ("|".join(["str"] * 900), "Any"),
+        ("Optional[list[Literal['open(1)', -1]]]", "Optional[list[Literal['open(1)', -1]]]"),
+        ("dict[str, Any] | None", "dict[str, Any] | None"),
+    ],
+)
+def test_only_plain_hints_are_copied(hint, copied):
+    made, written = planted.good("clinic")
+    file = entry(written, "tools/intake.py")
+    file["content"] = file["content"].replace("(name: str", f"(name: {hint}") + "\nopen('x')\n"
+    code = assemble(made, written).drafts[0].code["tools/intake.py"]
+    assert f"look_up_medication(*, name: {copied}, " in code
 
 
 def test_only_agents_of_the_second_half_make_parts():

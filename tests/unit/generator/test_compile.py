@@ -6,11 +6,11 @@ import json
 import pytest
 
 from support.form_play import CLINIC, draft
-from support.generator_plans import agent, compiled, findings, plan, tool, variable
+from support.generator_plans import agent, compiled, findings, plan, skeleton_plan, tool, variable
 from weft.generator.compile.compiler import compile_drafts
 from weft.generator.draft import Draft
 from weft.generator.rules import plan_faults
-from weft.generator.skeleton import open_places, skeleton_parts, skeleton_plan
+from weft.generator.skeleton import open_places, skeleton_parts
 from weft.spec.patterns import PATTERNS
 from weft.spec.tools import AgentTool, UiTool
 from weft.spec.variables import DatabaseSource, EntitySource, ExternalSource
@@ -104,7 +104,7 @@ def test_redundant_agents_work_in_parallel_before_the_last():
 
 
 def test_a_record_is_found_by_the_key_of_the_plan_and_by_the_chat_without_one():
-    steps = "steps: [{name: A, by: agent, task: T., writes: [number, text]}]"
+    steps = "steps: [{name: A, by: agent, task: T., writes: [number, text], outcomes: {done: end}}]"
     for key, wanted in (
         ("", "chat_id"),
         ("key: user_id\n", "user_id"),
@@ -117,7 +117,9 @@ def test_a_record_is_found_by_the_key_of_the_plan_and_by_the_chat_without_one():
 
 def test_a_shared_list_is_found_as_many():
     data = "data: {prices: {from: database, collection: Prices, shared: true, fields: [price]}}\n"
-    made = draft(f"{FORM}{data}steps: [{{name: A, by: agent, task: T., reads: [prices]}}]")
+    made = draft(
+        f"{FORM}{data}steps: [{{name: A, by: agent, task: T., reads: [prices], outcomes: {{done: end}}}}]"
+    )
     source = made.spec.variables["prices"].source
     assert isinstance(source, DatabaseSource)
     assert (source.find, source.query_template, source.fields) == ("many", {}, ("price",))
@@ -162,7 +164,7 @@ def test_every_outcome_has_a_rule_and_a_condition_comes_where_it_stands():
 steps:
   - {name: Read, by: agent, task: T., writes: [amount: float], outcomes: {unclear: user, "amount > 500": Boss, read: Pay}}
   - {name: Boss, by: person, who: role:boss, outcomes: {"yes and amount < 9000": Pay, no: end}}
-  - {name: Pay, by: agent, task: T.}
+  - {name: Pay, by: agent, task: T., outcomes: {done: end}}
 """
     made = draft(
         FORM + steps.replace('"yes and', '"granted and').replace("no: end", "granted: end, no: end")
@@ -232,13 +234,13 @@ def test_what_the_plan_only_describes_refuses_or_is_left_out_and_noted():
     ],
 )
 def test_a_skeleton_holds_only_the_goal_and_lists_what_is_open(brief):
-    made = skeleton_plan(brief, {}, ["make it blue"])
+    made = skeleton_plan(brief, {})
     assert plan_faults(made) == ()
     agents = [each for module in made.modules for each in module.agents]
     assert [each.agent_name for each in agents] == ["Assistant"]
     assert made.blueprint.ui_components == made.blueprint.global_context_variables == ()
     assert made.strategy.trigger == "chat"
-    assert any("make it blue" in text for text in open_places(made))
+    assert open_places(made)
     assert all(text.startswith("OPEN: ") for text in made.strategy.assumptions)
 
 
@@ -295,7 +297,7 @@ def test_a_missing_value_is_asked_for_before_a_decision_counts():
 
 def test_a_service_is_called_with_the_method_of_its_address():
     data = 'data: {ticket: {from: external, url: "POST https://x.example/t", fields: [subject]}}\n'
-    step = "{name: A, by: agent, task: T., writes: [subject, ticket]}"
+    step = "{name: A, by: agent, task: T., writes: [subject, ticket], outcomes: {done: end}}"
     made = draft(f"{FORM}record: Cases\n{data}steps: [{step}]")
     source = made.spec.variables["ticket"].source
     assert isinstance(source, ExternalSource)
@@ -312,7 +314,7 @@ def test_hostile_text_is_never_code_and_inserts_nothing():
     text = r'''
 workflow: W
 description: 'D """ \ {secret_name}'
-steps: [{name: "A 名 '\" #", by: agent, task: '"""; import os  {x} sk-abcdefghijklmnopqrstuvwxyz123456', writes: [a]}]
+steps: [{name: "A 名 '\" #", by: agent, task: '"""; import os  {x} sk-abcdefghijklmnopqrstuvwxyz123456', writes: [a], outcomes: {done: end}}]
 '''
     made = draft(text)
     assert findings(made) == []
@@ -321,7 +323,7 @@ steps: [{name: "A 名 '\" #", by: agent, task: '"""; import os  {x} sk-abcdefghi
 
 
 def test_a_question_is_asked_before_the_decision():
-    step = "{name: A, by: agent, task: T., question: {to: role:clerk, fields: [code]}}"
+    step = "{name: A, by: agent, task: T., question: {to: role:clerk, fields: [code]}, outcomes: {done: end}}"
     made = draft(f"{FORM}steps: [{step}]")
     assert asked(made) == {"A": "role:clerk"}
     recorder = next(each for each in made.spec.tools if isinstance(each, AgentTool))

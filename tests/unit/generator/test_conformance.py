@@ -1,5 +1,7 @@
 """Conformance: what a package does otherwise than its plan, beyond the planted mistakes."""
 
+from dataclasses import replace
+
 import pytest
 
 from generator_mutations import planted
@@ -147,3 +149,117 @@ def test_key_of_a_question_is_stable_while_the_fact_is_the_same():
     other = definition("intake_record", "source", "collection", set="Others")
     assert keys != [question_key(each) for each in found("clinic", other)]
     assert keys[0].startswith("GEN012-")
+
+
+def prompt(agent, old, new):
+    """Return a change of the instructions of an agent of the clinic."""
+    sections = planted.good("clinic")[1]["AgentsAgent"]["agents"]
+    place = ["agents", {"agent_name": agent}, "prompt_sections", {"id": "instructions"}, "content"]
+    texts = (each for each in sections if each["agent_name"] == agent)
+    text = next(
+        part["content"] for part in next(texts)["prompt_sections"] if old in part["content"]
+    )
+    return {"part": "AgentsAgent", "at": place, "set": text.replace(old, new)}
+
+
+@pytest.mark.parametrize(
+    ("new", "ok"),
+    [
+        ("Always diagnose and always name a dose.", False),
+        ("Diagnose and never name a dose.", False),
+        ("NEVER diagnose\n and never name a dose, ever.", True),
+    ],
+)
+def test_prompt_repeats_what_must_never_happen(new, ok):
+    told = messages("clinic", prompt("IntakeAgent", "Never diagnose and never name a dose.", new))
+    said = 'IntakeAgent does not say "Never diagnose and never name a dose."'
+    assert told == ([] if ok else [f"GEN018 the prompt of {said}"])
+
+
+ADDRESS = "https://pay.example.com/v1"
+
+
+@pytest.mark.parametrize(
+    ("url", "ok"),
+    [
+        (f"{ADDRESS}/book?n={{number}}", True),
+        ("https://PAY.example.com/v1", True),
+        ("https://pay.example.com/v10", False),
+        ("https://pay.example.com/v1/../admin", False),
+        ("https://pay.example.com.evil.net/v1", False),
+        ("https://pay.example.com@evil.net/v1", False),
+        ("http://pay.example.com/v1", False),
+    ],
+)
+def test_service_is_asked_at_the_planned_address(url, ok):
+    planned = planned_url(f"POST {ADDRESS}")
+    told = messages("invoice", planned, definition("payment", "source", "url", set=url))
+    assert told == ([] if ok else [f"GEN012 payment asks POST {url}; the plan says POST {ADDRESS}"])
+
+
+def test_host_is_the_planned_one_to_its_end():
+    url = "https://pay.example.com.evil.net/v1"
+    address = definition("payment", "source", "url", set=url)
+    told = messages("invoice", planned_url("POST https://pay.example.com"), address)
+    assert [each[:6] for each in told] == ["GEN012"]
+
+
+def planned_url(url):
+    place = ["TechnicalBlueprint", "global_context_variables", {"name": "payment"}, "url"]
+    return {"part": "plan", "at": place, "set": url}
+
+
+def test_address_that_no_plan_names_is_asked_about():
+    url = "https://evil.example.org/steal"
+    told = messages("invoice", planned_url(None), definition("payment", "source", "url", set=url))
+    assert told == [f"GEN020 payment asks POST {url}; the plan names no address"]
+    setting = {"type": "environment", "env_var": "PAYMENT_URL"}
+    address = definition("payment_url", set={"type": "str", "source": setting})
+    same = definition("payment", "source", "url", set="{payment_url}/book")
+    assert messages("invoice", planned_url(None), address, same) == []
+
+
+def test_input_of_a_computed_variable_is_read_by_those_who_use_the_variable():
+    """Every agent counted as its reader."""
+    source = {"type": "computed", "computation": "tools.vendors:share", "inputs": ["vendors"]}
+    code, start = "def share(vendors):\n    return vendors\n", '"""The list of vendors."""\n'
+    changes = [
+        definition("share", set={"type": "any", "source": source}),
+        {"file": "tools/vendors.py", "old": start, "new": f"{start}\n\n{code}"},
+        {"file": "tools/vendors.py", "old": '"vendors"', "new": '"amount"'},
+    ]
+    unread = "GEN019 InvoiceChecker reads vendors in the plan, and neither its prompt nor its tools"
+    assert messages("invoice", *changes) == [f"{unread} do"]
+    used = {"file": "tools/vendors.py", "old": '"amount"', "new": '"share"'}
+    assert messages("invoice", *changes, used) == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "ok"),
+    [("red_flag == 'none'", True), ("red_flag == 'other'", False), ("app_id == 'x'", True)],
+)
+def test_rule_that_can_never_hold_leads_nowhere(condition, ok):
+    told = messages("clinic", rule("SummaryAgent", "NurseAgent", "condition", condition))
+    assert (told == []) is ok, told
+
+
+@pytest.mark.parametrize(
+    ("body", "returned"),
+    [
+        ("return message", "message as it is"),
+        ("re.sub('a', 'b', message)\n    return message", "message as it is"),
+        ("return None", "nothing"),
+        ("message = message.strip()\n    return message", None),
+        ("if not message:\n        return message\n    return message.strip()", None),
+        ("message['x'] = 1\n    return message", None),
+        ("message.append(1)\n    return message", None),
+    ],
+)
+def test_hook_that_returns_what_it_was_given_changes_nothing(body, returned):
+    plan, outputs = planted.good("clinic")
+    (draft,) = assemble(plan, outputs).drafts
+    text = f"import re\n\n\ndef {draft.spec.hooks[0].function}(message):\n    {body}\n"
+    changed = replace(draft, code={**draft.code, "hooks/privacy.py": text})
+    told = [each.message for each in conformance(workflow_plans(plan)[0], changed)]
+    said = f"{draft.spec.hooks[0].function} returns {returned}, so it changes nothing"
+    assert told == ([said] if returned else [])

@@ -42,10 +42,21 @@ def line_with(text: str) -> int:
         ("[flag]", "[flag: strr]", '"strr" is not a type', "did you mean str?"),
         ("tell: The", 'tell: "{x}", task: The', "unknown field x", "decision"),
         ("name: Intake", "name: user", "user is a target itself", "rename the step"),
-        ("name: Summary", "name: Nurse", "is there already", None),
+        ("name: Summary", "name: Nurse", "two steps are named Nurse", "a name of its own"),
         ("writes: [flag]", "who: role:x", '"who" has no effect', "remove"),
         ("complete: Red Flags", "complete: Intake", "no way leads to an end", "outcome to end"),
         ("done: Nurse", "done: end", "no outcome leads to Nurse", "add one"),
+        ("outcomes: {done: Nurse}", "outcomes: {}", "step Summary has no outcomes", "{done: end}"),
+        (", outcomes: {done: Nurse}", "", "step Summary has no outcomes", "write outcomes: {done"),
+        ("writes: [flag]", "question: Why?", "found text", "write question: {to: user, fields:"),
+        ("[{requests: {ask", "[{request: {ask", 'unknown key "request"', '"requests"'),
+        ("ask_nurse: role:nurse", "ask_nurse: role:x", "ask_nurse asks role:nurse", "role:nurse"),
+        ("{ask_nurse: role", "{ask_nurs: role", "no request ask_nurs", "ask_nurse"),
+        ("shown: [The duty", "shown: [1, The duty", "expected text, found 1", "quotes"),
+        ("answer: Nurse", "answer: Nurs", "no step that asks Nurs", "Nurse"),
+        ("answer: Nurse", "anser: Nurse", 'unknown key "anser"', "answer"),
+        ("[Intake, RedFlags, D", "[Intke, RedFlags, D", "no agent Intke", "Intake"),
+        ("takes: {Intake: complete, Red Flags: none}, expect", "expects", '"expects"', '"expect"'),
         ("workflow: ClinicIntake", "workflow: clinic", "is not PascalCase", "write Clinic"),
     ],
 )
@@ -66,7 +77,10 @@ def test_a_mistake_is_refused_with_its_place_and_a_remedy(before, after, message
         ("start: schedule", "the start schedule needs its details"),
         ("start: webhook", "a run with this start has no chat"),
         ("key: user_id", '"key" has no effect without "record"'),
-        ("data: {x: {from: database, key: nobody}}", "nobody is no variable to find it by"),
+        (
+            "data: {x: {from: database, key: nobody}}",
+            "the key nobody is not the name of a variable or field",
+        ),
         ("data: {x: {from: database, url: u}}", "the type is data_reference"),
     ],
 )
@@ -98,7 +112,7 @@ def test_the_answers_of_a_form_are_the_extended_plan():
     assert agents["DoctorAlert"].tell == "The duty doctor has been alerted."
 
 
-STEP = "{name: Work, by: agent, task: Work.}"
+STEP = "{name: Work, by: agent, task: Work., outcomes: {done: end}}"
 
 
 @pytest.mark.parametrize(
@@ -126,7 +140,8 @@ def test_a_wrong_schedule_is_refused_at_the_start():
 
 def test_json_is_read_as_well_and_fields_have_three_spellings():
     fields = '["a", "b: int", {"c": "float"}, {"name": "d", "type": "bool", "description": "D."}]'
-    step = f'{{"name": "S", "by": "agent", "task": "T.", "writes": {fields}}}'
+    step = f'{{"name": "S", "by": "agent", "task": "T.", "writes": {fields}, '
+    step += '"outcomes": {"done": "end"}}'
     made = read_form("x.json", f'{{"workflow": "W", "description": "D.", "steps": [{step}]}}')
     variables = form_plan(made).blueprint.global_context_variables
     assert [(each.name, str(plain(each).get("value_type"))) for each in variables] == [

@@ -129,20 +129,6 @@ def test_incomplete_simulation_is_a_warning():
     assert [finding.severity for finding in verdict.packages[0].findings] == ["error", "error"]
 
 
-def test_fallback_behind_conditions_need_not_be_reached():
-    """It applies when nothing was decided; stand-ins always decide."""
-    orchestrator = json.loads(files_of(NAME)["handoffs.json"])["handoff_rules"]
-    source = next(rule["source_agent"] for rule in orchestrator if rule.get("condition"))
-    rules = [*orchestrator, {"source_agent": source, "target_agent": "terminate", "reason": "R."}]
-    rules = [
-        rule
-        for rule in rules
-        if rule["source_agent"] != source or rule is rules[-1] or rule.get("condition")
-    ]
-    changed = {"handoffs.json": json.dumps({"handoff_rules": rules})}
-    assert judged(ended(f"{source} -> terminate"), files=changed).packages[0].findings == ()
-
-
 def test_a_library_that_is_missing_is_a_warning():
     lines = "# what it needs\n\npydantic>=2\nno-such-library==1.0\n--no-index\n"
     verdict = judged(ended(), files={"requirements.txt": lines})

@@ -199,7 +199,7 @@ def test_thousands_of_parts_are_judged():
         {M: [{"module_index": 0, "agents": [planned_agent(f"A{n}") for n in range(3_000)]}]}
     )
     faults = agents_faults(plan.strategy, plan.blueprint, many.modules)
-    assert "3000 agents" in [fault.message for fault in faults]
+    assert "3000 agents are too many" in [fault.message for fault in faults]
 
 
 @pytest.mark.parametrize(("values", "path", "message"), CASES["form"])

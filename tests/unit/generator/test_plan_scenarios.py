@@ -61,7 +61,6 @@ def test_what_the_plan_writes_out_counts():
     ("scenario", "note"),
     [
         ("{says: Hi, expect: The boss is asked.}", 'nothing checks "The boss is asked."'),
-        ("{says: Hi, expect: {asked: role:boss}}", "is not run: expect.asked: unknown key"),
         ("{says: Hi, takes: {Boss: [again, again, again]}}", "is assumed to come to other"),
     ],
 )

@@ -5,8 +5,13 @@ import time
 
 import pytest
 
+from generator_mutations import planted
 from support.shipped import BOARDS, FLOWS
+from weft.app.scenarios import run_generated_scenarios
 from weft.app.simulation import MOST_RUNS, simulate
+from weft.generator.assemble import assemble
+from weft.generator.compile.compiler import compile_drafts
+from weft.generator.form import form_plan, read_form
 from weft.packages.reader import read_package
 from weft.packages.workspace import EVERYWHERE, shipped_folder
 from weft.spec.workflow import WorkflowSpec
@@ -355,3 +360,42 @@ def test_a_workflow_that_is_too_large_to_be_explored_is_led_from_agent_to_agent(
     found = simulate(package.spec, package.code)
     assert found.missed == ()
     assert found.problems == ()
+
+
+# Scenarios of a plan, with stand-ins --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "differs"),
+    [
+        # The code of record_intake decides in the first turn; whom a tool asks, no code decides.
+        ("clinic", "outcome: completed", "outcome: failed", False),
+        ("clinic", "    - SummaryAgent\n", "", False),
+        ("clinic", "ask_nurse: role:nurse", "ask_nurse: role:doctor", True),
+        # The code of book_payment decides in the last turn.
+        ("invoice", "outcome: completed", "outcome: failed", False),
+        ("invoice", "    - InvoiceChecker\n", "", True),
+        ("invoice", "    - BookingAgent\n", "    - BookingAgent\n    - BookingAgent\n", False),
+    ],
+)
+def test_only_what_follows_a_call_rests_on_its_code(name, old, new, differs):
+    (draft, *_) = assemble(*planted.good(name)).drafts
+    code = {path: text.encode() for path, text in draft.code.items()}
+    path, text = next(iter(draft.tests.items()))
+    assert old in text
+    (made,) = run_generated_scenarios(draft.spec, code, {path: text.replace(old, new)})
+    assert bool(made.differences) is differs, made
+    assert bool(made.rests_on) is not differs
+
+
+def test_fallback_behind_conditions_needs_no_run():
+    """It applies when nothing was decided; stand-ins always decide. All 40 runs looked for it."""
+    steps = """
+  - {name: Ask, by: agent, task: Ask what the refund is for., outcomes: {done: Boss}}
+  - {name: Boss, by: person, who: "role:boss", outcomes: {agreed: end}}
+"""
+    text = f"workflow: Desk\ndescription: Refunds.\nsteps:{steps}"
+    (draft,) = compile_drafts(form_plan(read_form("form.yaml", text)))
+    found = simulate(draft.spec, {path: text.encode() for path, text in draft.code.items()})
+    assert found.ok, found.missed
+    assert len(found.runs) == 1

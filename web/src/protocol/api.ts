@@ -318,6 +318,16 @@ export interface DeliveryAnswer {
   error: string;
 }
 
+/** A design, and how far it is. */
+export interface DesignAnswer {
+  run: string;
+  user: string;
+  started_at: number;
+  preview: string;
+  workflow: string;
+  state: "working" | "questions wait" | "plan waits" | "package waits" | "installed" | "refused" | "ended";
+}
+
 /** What the workflow should do: in words, as a form, or as an action plan. */
 export interface DesignBody {
   brief?: string | null;
@@ -338,6 +348,12 @@ export interface DesignedFileAnswer {
   path: string;
   size: number;
   content: string;
+}
+
+/** A page of DesignAnswer; `next` is null on the last one. */
+export interface DesignsAnswer {
+  items: DesignAnswer[];
+  next: string | null;
 }
 
 /** A drawing of a workflow. */
@@ -891,7 +907,7 @@ export interface PublishedRecord {
   wakes: string[];
 }
 
-/** A difference from the plan, and why it is meant; null while nobody has said so. */
+/** A difference from the plan, and why it is meant; null as long as no reason was given. */
 export interface QuestionAnswer {
   key: string;
   text: string;

@@ -27,18 +27,34 @@ after(() => world.close());
 
 const run = () => page.url().split("/design/")[1].split("?")[0];
 
+/** Return what is drawn too far below or over what stands before it in a frame. */
+function overlaps(frame) {
+  return frame.locator("body").evaluate((body) => {
+    const boxes = [...body.querySelectorAll("h2, h4, p, li, pre, summary, label, button")]
+      .filter((each) => each.checkVisibility())
+      .map((each) => ({ text: each.textContent.slice(0, 40), ...each.getBoundingClientRect().toJSON() }))
+      .filter(({ height }) => height > 0);
+    return boxes.slice(1).flatMap((box, index) => {
+      const before = boxes[index];
+      const isBeside = Math.abs(box.top - before.top) < 2;
+      const gap = box.top - before.bottom;
+      return isBeside || (gap > -1 && gap < 120) ? [] : [`${before.text} | ${box.text}: ${gap}`];
+    });
+  });
+}
+
 /** Type a text over all of the open one. */
 async function type(text) {
   await page.getByRole("textbox", { name: /\.yaml$/ }).click();
   await page.keyboard.press("Control+a");
-  // Chromium would give a text in the place of a coloured word an inline style, which is blocked.
-  await page.keyboard.press("Backspace");
   await page.keyboard.insertText(text);
 }
 
 test("words lead to an interview, and its answers to a skeleton that says what is open", async () => {
   page = await world.open("/design", { expects: [/422/] });
   await page.getByText("There is no design yet").waitFor();
+  await page.getByRole("button", { name: "Begin the design" }).click();
+  await page.getByText("Describe the workflow, or begin with an example.").waitFor();
   await page.getByRole("button", { name: "Invoice approval" }).click();
   assert.deepEqual(await findAxeViolations(page), []);
   await page.getByRole("button", { name: "Begin the design" }).click();
@@ -87,6 +103,13 @@ test("the plan is edited in place: a mistake stands at its line, the next round 
   assert.notEqual((await world.get(`/api/plans/${run()}`)).hash, hash);
 });
 
+test("the cards of a plan and of a package are read in the inbox: nothing lies over anything", async () => {
+  const inbox = await world.open("/inbox");
+  const frame = inbox.frameLocator("iframe").first();
+  await frame.getByRole("heading", { name: "This plan is a skeleton. Decide:" }).waitFor();
+  assert.deepEqual(await overlaps(frame), []);
+});
+
 test("a skeleton is approved knowingly, and the package is written", async () => {
   await page.getByRole("button", { name: "Approve", exact: true }).click();
   const dialog = page.getByRole("dialog");
@@ -97,13 +120,22 @@ test("a skeleton is approved knowingly, and the package is written", async () =>
   assert.deepEqual(await findAxeViolations(page), []);
   await dialog.getByRole("button", { name: "Approve" }).click();
   await page.getByRole("tab", { name: "Files" }).click();
-  await page.getByRole("button", { name: "Run it now" }).waitFor();
+  await page.getByRole("button", { name: "Install", exact: true }).waitFor();
   await page.getByText("every agent and every way visited").waitFor();
   await page.getByRole("region", { name: "This is a skeleton" }).getByText("add a contract analyst", { exact: false }).waitFor();
   assert.deepEqual(await findAxeViolations(page), []);
   const plan = await world.get(`/api/plans/${run()}`);
   assert.equal(plan.acceptance, "accepted");
   assert.equal(plan.hash, hash);
+});
+
+test("the card of the package is read in the run, and the list names its state", async () => {
+  const card = await world.open(`/runs/${run()}`);
+  const frame = card.frameLocator("iframe").last();
+  await frame.getByRole("button", { name: "Install", exact: true }).waitFor();
+  assert.deepEqual(await overlaps(frame), []);
+  const list = await world.open("/design");
+  await list.getByRole("cell", { name: "package waits" }).waitFor();
 });
 
 test("the package is downloaded, installed after a look, and run", async () => {
@@ -113,11 +145,11 @@ test("the package is downloaded, installed after a look, and run", async () => {
   ]);
   assert.match(saved.suggestedFilename(), /\.zip$/);
   const design = run();
-  await page.getByRole("button", { name: "Run it now" }).click();
+  await page.getByRole("button", { name: "Install", exact: true }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByText("a new package").waitFor();
   assert.deepEqual(await findAxeViolations(page), []);
-  await dialog.getByRole("button", { name: "Install and open" }).click();
+  await dialog.getByRole("button", { name: "Install", exact: true }).click();
   await page.waitForURL(/\/workflows\//);
   const name = page.url().split("/workflows/")[1].split("?")[0];
   assert.ok(existsSync(join(world.workspace, "workflows", name, "orchestrator.json")));
@@ -159,7 +191,7 @@ test("a package that differs from its plan is installed after somebody says why"
   await page.getByRole("tab", { name: "Files" }).click();
   await page.getByText("The package cannot be installed yet.").waitFor();
   await page.getByText(`.weft/generated/${run()}`).waitFor();
-  assert.equal(await page.getByRole("button", { name: "Run it now" }).count(), 0);
+  assert.equal(await page.getByRole("button", { name: "Install", exact: true }).count(), 0);
   const made = page.getByRole("region", { name: "What was made" });
   assert.equal(await made.getByRole("heading").first().textContent(), "Left out");
   await made.getByText("tools/x.py: look_up: it imports os").waitFor();
@@ -168,11 +200,27 @@ test("a package that differs from its plan is installed after somebody says why"
   await made.getByLabel(/GEN022/).fill("because nobody files at night");
   await made.getByRole("button", { name: "Check again" }).click();
   await made.getByText("because nobody files at night").waitFor();
-  await page.getByRole("button", { name: "Run it now" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "Install and open" }).click();
+  await page.getByRole("button", { name: "Install", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Install", exact: true }).click();
   await page.waitForURL(/\/workflows\/Notes/);
   await page.getByRole("tab", { name: "Tests" }).click();
   await page.getByRole("button", { name: "Run all tests" }).click();
   await page.getByText("1 failed").waitFor();
   await page.getByText("expected: failed").waitFor();
+});
+
+test("a package is installed from its card in the inbox", async () => {
+  const form = NOTES.replace("workflow: Notes", "workflow: Memos").replace(/^scenarios:[^]*/m, "");
+  const { run: memos } = await world.post("/api/plans", { form });
+  await world.settled(memos);
+  const { hash } = await world.get(`/api/plans/${memos}`);
+  await world.post(`/api/plans/${memos}/approve`, { hash });
+  await world.settled(memos);
+  page = await world.open("/inbox");
+  await page.frameLocator("iframe").getByRole("button", { name: "Install", exact: true }).click();
+  await page.locator("iframe").waitFor({ state: "detached" });
+  assert.equal((await world.settled(memos)).outcome, "completed");
+  assert.ok(existsSync(join(world.workspace, "workflows", "Memos", "orchestrator.json")));
+  page = await world.open("/design");
+  await page.getByRole("row", { name: /Memos.*installed/ }).waitFor();
 });

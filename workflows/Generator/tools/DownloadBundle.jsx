@@ -32,7 +32,7 @@ export default function DownloadBundle({ payload, onResponse, onCancel }) {
         ))}
       </ul>
       <Button type="button" onClick={() => onResponse({ promotion: "approved" })}>
-        Put it into the workspace
+        Install
       </Button>
       <Button type="button" onClick={() => onResponse({ promotion: "declined" })}>
         Not now

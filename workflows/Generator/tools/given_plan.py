@@ -34,7 +34,7 @@ def _interview(plan: ActionPlan) -> dict[str, str]:
         "goal": plan.selection.workflows[0].description,
         "started_by": plan.strategy.trigger.replace("_", " "),
         "specialists": ", ".join(map(_words, working)),
-        "approver": ", ".join(dict.fromkeys(approvers)) or "nobody",
+        "approver": ", ".join(dict.fromkeys(approvers)) or "no one",
     }
 
 

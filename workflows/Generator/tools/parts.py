@@ -3,8 +3,20 @@
 from collections.abc import Iterator
 
 from weft import Context
+from weft.cli.streams import counted
 from weft.generator.judging import accepted_files, accepted_repair
 from weft.generator.steps import REPLACED, STEP_OF
+
+#: The entries of parts by the keys of their lists.
+_KINDS = {
+    "tools": "tool",
+    "lifecycle_tools": "lifecycle tool",
+    "variables": "variable",
+    "handoff_rules": "handoff rule",
+    "models": "model",
+    "agents": "agent",
+    "hook_files": "file",
+}
 
 
 def _keep(
@@ -24,9 +36,10 @@ def _counts(part: dict[str, object]) -> Iterator[str]:
     """Yield how many entries a part has, by their kind."""
     plan = part.get("ContextVariablesPlan")
     lists = {"variables": plan.get("definitions", {})} if isinstance(plan, dict) else part
-    for key, value in lists.items():
-        if isinstance(value, list | dict) and value:
-            yield f"{len(value)} {key.replace('_', ' ')}"
+    for key, entries in lists.items():
+        if key in _KINDS and isinstance(entries, list | dict) and entries:
+            is_file = isinstance(entries, list) and "filename" in entries[0]
+            yield counted(len(entries), "file" if is_file else _KINDS[key])
 
 
 def tools_manifest(context_variables: Context, **output: object) -> dict[str, list[str]]:

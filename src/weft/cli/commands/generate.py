@@ -18,22 +18,21 @@ from weft.app.generation import (
 from weft.cli.chat.conversation import Session, subscribed
 from weft.cli.chat.follow_run import interactive_host, run_session
 from weft.cli.chat.person import Person, stdin_is_terminal
-from weft.cli.failure import did_you_mean, setup, usage
+from weft.cli.failure import CommandFailed, Exit, Failure, did_you_mean, setup, usage
 from weft.cli.generation import (
     PackagesFolder,
-    Wishes,
     close_generation,
     follow_generation,
-    output_folder,
     require_generation,
 )
 from weft.cli.hosting import JournalFile, find_run, locate_journal
 from weft.cli.options import Output, command
+from weft.cli.promotion import Wishes, output_folder
 from weft.cli.results import Result
 from weft.cli.scope import command_scope
 from weft.cli.starting import find_runnable, read_message, read_text_file, start_run
 from weft.cli.streams import Streams
-from weft.errors import SetupError
+from weft.errors import SetupError, UsageError
 from weft.findings import Json
 from weft.generator.form import form_plan, read_form
 from weft.ids import nearest
@@ -85,7 +84,7 @@ def generate(  # noqa: PLR0913 - its options
       --answers FILE  Answers by field, as JSON or YAML; also `KEY: reason` for differences from
                       the plan.
       --approve       Run without prompts: accept the defaults, the plan and the package.
-      --skeleton      With --approve: also accept a skeleton.
+      --skeleton      With --approve, --promote or --answers: also accept a skeleton.
       --promote       Promote the package without asking.
       --update        Also update a package that was generated from another plan.
       --until         Stop after this step.
@@ -112,8 +111,9 @@ def generate(  # noqa: PLR0913 - its options
         raise usage("--take-over needs --run", "weft generate --run RUN --take-over")
     if len(given_in) > 1:
         raise usage(f"{' and '.join(given_in)} exclude each other", "keep one of them")
-    if skeleton and not approve:
-        raise usage("--skeleton needs --approve", "weft generate BRIEF --approve --skeleton")
+    if skeleton and not (approve or promote or answers):
+        hint = "weft generate BRIEF --approve --skeleton"
+        raise usage("--skeleton needs --approve, --promote or --answers", hint)
     package = find_runnable(streams, GENERATOR)
     known = answer_fields(package.spec)
     given = {} if answers is None else _read_answers(answers, known)
@@ -211,7 +211,13 @@ def _read_source(file: Path) -> tuple[str, ActionPlan | None]:
 def _read_form(file: Path) -> tuple[str, ActionPlan]:
     """Return the first message and the plan of a form."""
     text = read_text_file(file, "name a form in YAML or JSON: steps, who does each, what follows")
-    plan = form_plan(read_form(str(file), text))
+    try:
+        plan = form_plan(read_form(str(file), text))
+    except UsageError as error:
+        count = len(error.findings)
+        said = "there is a mistake" if count == 1 else f"there are {count} mistakes"
+        failure = Failure(Exit.USAGE, f"{said} in {file}", findings=error.findings)
+        raise CommandFailed(failure) from error
     return f"The form is given: {plan.strategy.workflow_name}", plan
 
 

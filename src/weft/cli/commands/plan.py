@@ -27,10 +27,8 @@ from weft.cli.chat.person import Person
 from weft.cli.failure import CommandFailed, conflict, not_found, setup, usage
 from weft.cli.generation import (
     PackagesFolder,
-    Wishes,
     close_generation,
     follow_generation,
-    how_to_promote,
     require_generation,
 )
 from weft.cli.hosting import (
@@ -45,6 +43,7 @@ from weft.cli.hosting import (
 )
 from weft.cli.options import Output, command
 from weft.cli.pages.generation import decision_lines, plan_page
+from weft.cli.promotion import Wishes, how_to_promote
 from weft.cli.results import Result
 from weft.cli.scope import command_scope
 from weft.cli.starting import read_message, read_text_file
@@ -55,8 +54,10 @@ from weft.findings import Json
 from weft.generator.plan import change_lines, compare_plans, plan_hash
 from weft.generator.skeleton import open_places
 from weft.ids import slug
+from weft.packages.text import documents
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer
+from weft.spec.plan import ActionPlan
 
 #: The least length of a hash on the command line.
 _LEAST: Final = 8
@@ -106,7 +107,8 @@ def show(
         return Result(data, plan_text(found.plan).rstrip("\n"))
     notes: list[str] = []
     if generation.acceptance == "pending" and found.number == len(generation.rounds):
-        notes.append(f"  approve: weft plan approve {row.run}{location.options}")
+        skeleton = " --skeleton" if open_places(found.plan) else ""
+        notes.append(f"  approve: weft plan approve {row.run}{skeleton}{location.options}")
         notes.append(f"  edit:    weft plan edit {row.run}{location.options}")
         notes.append(f"  comment: weft plan comment {row.run} TEXT{location.options}")
     promote = how_to_promote(row, generation, location)
@@ -164,6 +166,7 @@ def approve(
     /,
     *,
     hash_: str | None = None,
+    skeleton: bool = False,
     output: PackagesFolder = None,
     journal: JournalFile = None,
     streams: Output,
@@ -172,12 +175,13 @@ def approve(
 
     Options:
       --hash HASH  Approve only the plan with this hash.
+      --skeleton   Also approve a plan with open places.
 
     Examples:
       weft plan approve last
       weft plan approve last --hash 3f9c2a1b7d40
     """
-    wishes = Wishes(output=output)
+    wishes = Wishes(skeleton=skeleton, output=output)
     return _decide(streams, journal, run, {"plan_acceptance": ACCEPTED}, wishes, hash_)
 
 
@@ -234,7 +238,11 @@ def edit(
         text = _edited(plan_text(present.plan), present.plan.strategy.workflow_name)
         plan = read_plan("the edited plan", text)
     else:
-        plan = read_plan(str(from_), read_text_file(from_, "name a plan in YAML or JSON"))
+        text = read_text_file(from_, "name a plan in YAML or JSON")
+        given = documents.read(str(from_), text.encode()).data
+        if isinstance(given, dict) and "steps" in given:
+            raise usage(f"{from_} is a form, not a plan", f"weft generate --form {from_}")
+        plan = read_plan(str(from_), text)
     if plan_hash(plan) == present.hash:
         raise usage(f"the plan of run {row.run} is the same", "change something, then try again")
     answer: dict[str, Json] = {
@@ -285,6 +293,8 @@ def _decide(
                     f"{named} is not the hash of the plan of run {row.run}, which is {plan.hash}",
                     f"look at the plan: weft plan show {row.run}{session.location.options}",
                 )
+            if answer["plan_acceptance"] == ACCEPTED and not wishes.skeleton:
+                _require_complete(plan.plan, row, session.location)
             session.run, session.printed = row.run, row.seq
             async with subscribed(host, row.run, after=row.seq) as news:
                 value = {**answer, "plan_hash": plan.hash}
@@ -295,6 +305,18 @@ def _decide(
         return await close_generation(session, done, stopped=stopped)
 
     return run_session(session, work)
+
+
+def _require_complete(plan: ActionPlan, row: RunRow, location: JournalLocation) -> None:
+    """Refuse to approve a skeleton."""
+    places = open_places(plan)
+    if places:
+        raise usage(
+            "the plan is a skeleton",
+            *places,
+            f"edit it: weft plan edit {row.run}{location.options}",
+            f"as it is: weft plan approve {row.run} --skeleton{location.options}",
+        )
 
 
 def _read(location: JournalLocation, run: str) -> tuple[RunRow, Generation]:

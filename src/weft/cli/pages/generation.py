@@ -157,6 +157,10 @@ def report_lines(generation: Generation, made: Iterable[PartOrigin]) -> list[str
     ]
     if generation.bundle and not generation.is_promotable:
         lines += [f"error: {error}" for error in generation.bundle.get("errors") or ()]
+        lines += [
+            f"differs from the plan: {each['text']} [{each['key']}]"
+            for each in generation.unanswered
+        ]
     whose: dict[str, list[str]] = {}
     for part in made:
         name = part.model if part.answerer == "model" else part.answerer

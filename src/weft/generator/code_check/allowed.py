@@ -38,7 +38,7 @@ NAMES: Final[Mapping[str, frozenset[str]]] = {
         "hashlib": "blake2b sha256 sha512",
     }.items()
 }
-#: Names that code must not define anew: what happens at import depends on them.
+#: Names that code must not redefine: what happens at import depends on them.
 RESERVED: Final = frozenset(
     name for module in ("weft", "pydantic", "typing", "enum") for name in NAMES[module]
 )

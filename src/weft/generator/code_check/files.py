@@ -1,4 +1,4 @@
-"""The check of one file of code against what the package declares of entry."""
+"""Checks a file of code against the declarations of its package."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
@@ -22,7 +22,7 @@ _SET: Final = (DerivedSource, EntitySource)
 def code_faults(
     spec: WorkflowSpec, path: str, text: str, requirements: tuple[str, ...] = ()
 ) -> list[str]:
-    """Return why a text cannot be this file of a package; nothing if entry can."""
+    """Return why a text cannot be this file of a package; empty if it can be."""
     unknown = [name for name in requirements if name not in LIBRARIES]
     refused = [f"the library {name[:60]} is not allowed" for name in unknown]
     if not path.endswith(".jsx"):
@@ -54,7 +54,7 @@ def functions_in(spec: WorkflowSpec, path: str) -> dict[str, Function | None]:
 
 
 def answer_keys(spec: WorkflowSpec, tool: UiTool) -> tuple[list[str], list[str]]:
-    """Return the keys that an answer may have, and those entry must have."""
+    """Return the keys that an answer may have, and those that it must have."""
     schema = cast("Mapping[str, Any]", tool.response_schema or {})
     keys = list(cast("Mapping[str, Any]", schema.get("properties") or {}))
     if keys:

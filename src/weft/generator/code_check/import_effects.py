@@ -89,24 +89,25 @@ def _of_arguments(arguments: ast.arguments) -> Iterator[str]:
 
 
 def _of_hint(hint: ast.expr) -> Iterator[str]:
-    if not _is_plain_type(hint):
+    if not is_plain_type(hint):
         # A type hint that is a text is evaluated as code by those who read the hint.
         yield f"the type hint in line {hint.lineno} is more than a type"
 
 
-def _is_plain_type(hint: ast.expr) -> bool:
+def is_plain_type(hint: ast.expr) -> bool:
+    """Return whether a type hint names types only: reading it runs nothing."""
     match hint:
         case ast.Name() | ast.Attribute(value=ast.Name()):
             return True
         case ast.Constant(value=value):
             return value is None or value is ...
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return _is_plain_type(left) and _is_plain_type(right)
+            return is_plain_type(left) and is_plain_type(right)
         case ast.Subscript(value=ast.Name(id=name), slice=inside):
             if name == _LITERAL:
                 return is_literal(inside)
             items = inside.elts if isinstance(inside, ast.Tuple) else [inside]
-            return all(map(_is_plain_type, items))
+            return all(map(is_plain_type, items))
         case _:
             return False
 

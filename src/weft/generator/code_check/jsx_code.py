@@ -1,7 +1,7 @@
 """Whether a component that a model wrote can be part of a package. It is parsed, never executed.
 
-What passes has one component, sends the declared answer, and reaches only what it is given: no page
-around node, no address, no markup made of text.
+What passes has one component, sends the declared answer, and reaches only what it is given: not the
+page around it, no address, no markup made of text.
 """
 
 from collections.abc import Collection, Iterator, Sequence

@@ -29,6 +29,7 @@ from weft.ids import BUILT_IN_VARIABLES
 MAX_BYTES: Final = 20_000
 #: Beyond this depth, versions of Python and tools that read code fail at different points.
 MAX_DEPTH: Final = 100
+MAX_BITS: Final = 2_000
 _CONTEXT: Final = "context_variables"
 _UI_CALLS: Final = ("use_ui_tool", "show_ui_tool")
 _AWAITED: Final = (*_UI_CALLS, "ask", "refresh")
@@ -92,7 +93,14 @@ def _parsed(source: str) -> ast.Module | str:
             compile(source, "<generated>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
         return f"it is not valid Python: {str(error)[:100]}"
+    if any(isinstance(node, ast.Constant) and _is_long(node.value) for node in ast.walk(tree)):
+        return "it has a number with too many digits"
     return tree if _depth(tree) <= MAX_DEPTH else "it is nested too deeply"
+
+
+def _is_long(value: object) -> bool:
+    """Return whether a value is a number that Python may refuse to write as text."""
+    return isinstance(value, int) and value.bit_length() > MAX_BITS
 
 
 def _depth(tree: ast.Module) -> int:
@@ -178,7 +186,7 @@ class _Reading:
                 yield f"the parameter {node.arg[:40]} must be named {_CONTEXT}"
 
     def _meanings(self) -> Iterator[str]:
-        """Yield unknown names, and names that are defined anew."""
+        """Yield unknown names, and names that are defined again."""
         bound = [*_bound(self._nodes)]
         imports = (node for node in self._nodes if isinstance(node, _IMPORT))
         imported = {alias.name for node in imports for alias in node.names}

@@ -29,7 +29,7 @@ _MESSAGE: Final = "agent_message"
 def is_visible(values: Values, turn: Turn) -> bool:
     """Return whether the user of the run sees what an agent says: it talks to them."""
     if turn.is_person or not values.workflow.is_attended:
-        return False
+        return turn.agent.tell is not None and not turn.is_person
     ending = {
         name for each in values.wiring.groups if each.next == TERMINATE for name in each.members
     }

@@ -1,8 +1,10 @@
 """Offers of the Generator: what was designed and is not installed, and what its checks found."""
 
 import asyncio
+import json
 from collections.abc import Mapping
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, cast
 
@@ -152,7 +154,10 @@ async def show_offer(found: OfferedDesign, caller: Caller, context: Context) -> 
     """
     folder = await asyncio.to_thread(_staged, context, found)
     known = await context.records.record(caller.app, _CHECKS, found.run)
-    return _offer(context, found, folder, known.value if known else {})
+    check: Mapping[str, Any] = known.value if known else {}
+    if folder and check and check.get("digest") != await asyncio.to_thread(_digest, found, folder):
+        check = {}  # The files have changed since.
+    return _offer(context, found, folder, check)
 
 
 @routes.add("POST", "/api/plans/{run}/offer", roles=DEVELOPER, answer=OfferAnswer)
@@ -173,11 +178,15 @@ async def check_offer(
     plan, bundle = found.generation.rounds[-1].plan, found.generation.bundle
     known = await context.records.record(caller.app, _CHECKS, found.run)
     answers = {**cast("dict[str, str]", known.value["answers"] if known else {}), **body.answers}
-    offer = await asyncio.to_thread(
-        lambda: staged_offer(plan, staged_bundle(bundle, folder), folder, answers)
-    )
+    digest = await asyncio.to_thread(_digest, found, folder)
+    offer = await asyncio.to_thread(lambda: staged_offer(plan, bundle, folder, answers))
     data = {key: offer.data()[key] for key in _CHECKED}
-    check: dict[str, Json] = {**data, "summary": offer.summary(), "answers": answers}
+    check: dict[str, Json] = {
+        **data,
+        "summary": offer.summary(),
+        "answers": answers,
+        "digest": digest,
+    }
     await context.records.put_record(caller.app, _CHECKS, found.run, check)
     return _offer(context, found, folder, check)
 
@@ -224,6 +233,12 @@ def _staged(context: ServerContext, found: Design) -> Path | None:
         with suppress(OSError, StoreError, PackageError):
             return stage(found.generation.bundle, context.workspace, name)
     return None
+
+
+def _digest(found: Design, folder: Path) -> str:
+    """Return the digest of all packages in a folder."""
+    packages = bundle_packages(staged_bundle(found.generation.bundle, folder))
+    return sha256(json.dumps(packages, sort_keys=True).encode()).hexdigest()
 
 
 def _packages(context: ServerContext, found: Design) -> dict[str, dict[str, str]]:

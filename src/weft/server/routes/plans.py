@@ -1,8 +1,8 @@
 """Plans of the Generator: start a design, read its plan, edit, approve or comment on it."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Final, NamedTuple, TypeAlias, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 from fastapi import Depends, Query
 from pydantic import Field, JsonValue, StringConstraints
@@ -24,18 +24,19 @@ from weft.app.generation import (
     read_plan,
     read_plan_data,
 )
-from weft.engine.rows import OpenRequest
-from weft.errors import CheckFailed, ConflictError, NotFoundError, UsageError
+from weft.engine.rows import OpenRequest, RunRow
+from weft.errors import CheckFailed, ConflictError, NotFoundError, UsageError, WeftError
 from weft.findings import Json
 from weft.generator.form import example_form, form_plan, read_form
 from weft.generator.plan import compare_plans, plan_hash
 from weft.generator.skeleton import open_places
+from weft.generator.steps import DESIGNER as DESIGNER_MODEL
 from weft.generator.steps import is_generator
 from weft.server.actions import StartBody, Values, answer_request, start_run
 from weft.server.answers import Started, page_of
 from weft.server.context import ServerContext
 from weft.server.identity import DEVELOPER, Principal
-from weft.server.parameters import Body, RequestKey, RunPath
+from weft.server.parameters import Body, Cursor, Limit, RequestKey, RunPath
 from weft.server.routing import Caller, Context, Routes
 from weft.spec.plan import ActionPlan
 
@@ -54,6 +55,11 @@ PlanHash = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 Text = Annotated[str, StringConstraints(max_length=100_000, pattern=r"\S")]
 
 
+DesignState: TypeAlias = Literal[
+    "working", "questions wait", "plan waits", "package waits", "installed", "refused", "ended"
+]
+
+
 class DesignBody(Body):
     """What the workflow should do: in words, as a form, or as an action plan."""
 
@@ -61,7 +67,8 @@ class DesignBody(Body):
     #: The workflow step by step, in YAML or JSON; `GET /api/forms/example` has one with comments.
     form: Text | None = None
     plan: dict[str, JsonValue] | None = None
-    #: The model of every agent, such as `designer` for fixed rules; by default as for all runs.
+    #: The model of every agent, such as `designer` for fixed rules; by default `designer` for a
+    #: form, else as for all runs.
     model: str | None = Field(default=None, min_length=1, max_length=200)
 
 
@@ -94,6 +101,20 @@ class CommentBody(Body):
 
     text: Annotated[str, StringConstraints(max_length=10_000, pattern=r"\S")]
     part: PlanPart | None = None
+
+
+class DesignAnswer(TypedDict):
+    """A design, and how far it is."""
+
+    run: str
+    user: str
+    started_at: int
+    #: How the run began.
+    preview: str
+    #: The name of the workflow that is designed; empty until there is a plan.
+    workflow: str
+    #: `refused`: somebody declined the package; `ended`: the run ended without a package.
+    state: DesignState
 
 
 class RoundAnswer(TypedDict):
@@ -182,19 +203,35 @@ async def show_example_form() -> object:
     return {"text": example_form("ClinicIntake").partition("\n")[2]}
 
 
+@routes.add("GET", "/api/plans", roles=DEVELOPER, answer=page_of(DesignAnswer))
+async def list_designs(
+    caller: Caller, context: Context, cursor: Cursor = None, limit: Limit = 50
+) -> object:
+    """List the designs of the tenant, newest first."""
+    rows = await context.host.runs(
+        scope=caller.scope, workflow=GENERATOR, before=cursor, limit=limit + 1, only_own=True
+    )
+    shown = [await _design_row(context, caller, row) for row in rows[:limit]]
+    return {"items": shown, "next": rows[limit - 1].run if len(rows) > limit else None}
+
+
 @routes.add_start("POST", "/api/plans", roles=DEVELOPER)
 async def design(
     body: DesignBody, caller: Caller, context: Context, key: RequestKey = None
 ) -> Started:
     """Start a design; the run asks its questions as every run does."""
-    if [body.brief, body.form, body.plan].count(None) != 2:
-        raise UsageError("a design begins with a brief, a form or a plan", hint="give one of them")
-    message, values = body.brief, None
+    given = [name for name in ("brief", "form", "plan") if getattr(body, name) is not None]
+    if len(given) != 1:
+        hint = f"only one of them: leave out {' or '.join(given)}" if given else "give one of them"
+        raise UsageError("a design begins with a brief, a form or a plan", hint=hint)
+    message, values, model = body.brief, None, body.model
     if body.brief is None:
-        given, plan = await asyncio.to_thread(_given_plan, body)
-        message = f"The {given} is given: {plan.strategy.workflow_name}"
+        what, plan = await asyncio.to_thread(_given_plan, body)
+        message = f"The {what} is given: {plan.strategy.workflow_name}"
         values = cast("Values", plan_values(plan))
-    begin = StartBody(workflow=GENERATOR, message=message, values=values, model=body.model)
+    if body.form is not None:  # A form says all; the server's model would answer parts of it again.
+        model = model or DESIGNER_MODEL
+    begin = StartBody(workflow=GENERATOR, message=message, values=values, model=model)
     return await start_run(context, caller, begin, key=key)
 
 
@@ -274,6 +311,54 @@ async def comment(found: FoundDesign, body: CommentBody, caller: Caller, context
     about = commented_part(body.text, body.part)
     answer = {"plan_acceptance": ADJUST, "about": about, "comments": body.text}
     await _decide(context, caller, found, answer)
+
+
+async def _design_row(context: ServerContext, caller: Principal, row: RunRow) -> DesignAnswer:
+    """Return a design as the list shows it."""
+    generation = None
+    workflow = await context.host.workflow(row.run, scope=caller.scope)
+    if is_generator(workflow.spec):
+        generation = read_generation(await context.host.state(row.run, scope=caller.scope))
+    rounds = () if generation is None else generation.rounds
+    return DesignAnswer(
+        run=row.run,
+        user=row.user,
+        started_at=row.started_at,
+        preview=row.preview,
+        workflow=rounds[-1].plan.strategy.workflow_name if rounds else "",
+        state=await _design_state(context, caller, row, generation),
+    )
+
+
+async def _design_state(
+    context: ServerContext, caller: Principal, row: RunRow, generation: Generation | None
+) -> DesignState:
+    """Return how far a design is."""
+    if row.status == "running":
+        return "working"
+    packages = () if generation is None else tuple(generation.bundle.get("packages", ()))
+    if generation is not None and packages:
+        if generation.promotion == "declined":
+            return "refused"
+        is_installed = generation.promotion == "approved" and await _are_installed(
+            context, caller, packages
+        )
+        return "installed" if is_installed else "package waits"
+    if row.status == "ended":
+        return "ended"
+    return "plan waits" if generation and generation.rounds else "questions wait"
+
+
+async def _are_installed(
+    context: ServerContext, caller: Principal, packages: Iterable[str]
+) -> bool:
+    """Tell whether the tenant has workflows of these names."""
+    try:
+        for name in packages:
+            await context.host.current_workflow(name, app=caller.app)
+    except WeftError:
+        return False
+    return True
 
 
 def _given_plan(body: DesignBody) -> tuple[str, ActionPlan]:

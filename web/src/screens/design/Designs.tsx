@@ -3,8 +3,9 @@ import { useState } from "react";
 import type { FormEvent } from "react";
 
 import { go, Link } from "../../app/url";
-import { Button, Field, Loaded, Page, Problem, Section, Segmented, StatusChip, Table, Time } from "../../parts";
-import type { DesignBody, FormAnswer, ModelsAnswer, RunsAnswer, StartedAnswer } from "../../protocol/api";
+import { Button, Chip, Field, Loaded, Page, Problem, Section, Segmented, Table, Time } from "../../parts";
+import type { Tone } from "../../parts";
+import type { DesignAnswer, DesignBody, DesignsAnswer, FormAnswer, ModelsAnswer, StartedAnswer } from "../../protocol/api";
 import { get, pathOf, post } from "../../transport/http";
 import styles from "./design.module.css";
 import { TextDraft } from "./TextDraft";
@@ -31,7 +32,7 @@ const DESIGNER = "designer";
 export function Designs() {
   const runs = useQuery({
     queryKey: ["runs", "designs"],
-    queryFn: () => get<RunsAnswer>("/api/runs?workflow=Generator"),
+    queryFn: () => get<DesignsAnswer>("/api/plans"),
   });
   return (
     <Page title="Design">
@@ -46,12 +47,12 @@ export function Designs() {
               empty="There is no design yet. Describe a workflow above, or begin with an example."
               columns={[
                 {
-                  title: "Brief",
-                  cell: ({ run, name, preview }) => (
-                    <Link to={`/design${pathOf(run)}`}>{name || preview || `Run …${run.slice(-6)}`}</Link>
+                  title: "Workflow",
+                  cell: ({ run, workflow, preview }) => (
+                    <Link to={`/design${pathOf(run)}`}>{workflow || preview || `Run …${run.slice(-6)}`}</Link>
                   ),
                 },
-                { title: "State", cell: (row) => <StatusChip row={row} /> },
+                { title: "State", cell: ({ state }) => <Chip tone={toneOf(state)}>{state}</Chip> },
                 { title: "Begun by", cell: ({ user }) => user },
                 { title: "Begun", cell: ({ started_at }) => <Time at={started_at} /> },
               ]}
@@ -63,9 +64,16 @@ export function Designs() {
   );
 }
 
+function toneOf(state: DesignAnswer["state"]): Tone {
+  if (state === "working") return "live";
+  if (state === "installed") return "good";
+  return state.endsWith("waits") || state.endsWith("wait") ? "wait" : "plain";
+}
+
 function NewDesign() {
   const [way, setWay] = useState<"words" | "form">("words");
   const [brief, setBrief] = useState("");
+  const [isMissing, setMissing] = useState(false);
   const [chosen, setChosen] = useState<string>();
   const models = useQuery({
     queryKey: ["models"],
@@ -90,7 +98,8 @@ function NewDesign() {
 
   function begin(event: FormEvent) {
     event.preventDefault();
-    mutate();
+    setMissing(!brief.trim());
+    if (brief.trim()) mutate();
   }
 
   const designer = (
@@ -140,10 +149,11 @@ function NewDesign() {
     );
   }
   return (
-    <form onSubmit={begin} className={styles.brief}>
+    <form onSubmit={begin} noValidate className={styles.brief}>
       {ways}
       <Field
         label="What should the workflow do?"
+        error={isMissing && !brief.trim() ? "Describe the workflow, or begin with an example." : undefined}
         hint="Say who starts it, what happens step by step, who decides, and what must never happen."
       >
         {(id, described) => (

@@ -93,7 +93,7 @@ export function Package({ run, packages, phase, promotion, store }: PackageProps
           )}
           {can(me, "operator") && offer.data.promotable && (
             <Button variant="main" onClick={() => setInstalling(true)}>
-              Run it now
+              Install
             </Button>
           )}
         </div>
@@ -130,8 +130,8 @@ export function Package({ run, packages, phase, promotion, store }: PackageProps
       />
       {isInstalling && (
         <ChangeDialog
-          title={`Put ${name} into the workspace`}
-          verb="Install and open"
+          title={`Install ${name}`}
+          verb="Install"
           change={install}
           consent={({ lost }) =>
             lost.length ? `Replace ${countOf(lost.length, "file")} that somebody has changed here` : null
