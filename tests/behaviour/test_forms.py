@@ -44,6 +44,23 @@ def test_a_form_is_promotable_without_findings_and_questions(file):
     assert [run for run in runs if run.differences or run.rests_on] == []
 
 
+NO_CHAT = """
+workflow: Orders
+description: Takes orders.
+start: {path: x/y, fields: [b]}
+record: Orders
+data: {src: {from: database, collection: Src, shared: true, fields: [d, b]}}
+steps:
+  - {name: Read, by: agent, task: T., writes: [d], tell: It is read., outcomes: {done: Sort, other: Read}}
+  - {name: Sort, by: agent, task: T., reads: [src, b], outcomes: {done: end}}
+"""
+
+
+def test_a_form_without_a_chat_tells_and_reads_what_the_start_brings():
+    made = offered(form_plan(form(NO_CHAT)))
+    assert (made.findings, dict(made.questions), made.promotable) == ((), {}, True)
+
+
 def test_the_examples_follow_all_nine_patterns():
     plans = [form_plan(form(file.read_text("utf-8"))) for file in FORMS]
     followed = [plan.selection.workflows[0].pattern_name for plan in plans]

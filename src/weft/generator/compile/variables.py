@@ -8,6 +8,7 @@ from weft.errors import ExpressionError
 from weft.generator.compile.texts import line, title
 from weft.generator.compile.values import CALLS, Values, optional
 from weft.generator.compile.wiring import Turn
+from weft.generator.data_rules import start_fields
 from weft.generator.names import pascal_case
 from weft.ids import BUILT_IN_VARIABLES
 from weft.spec import triggers as on
@@ -229,11 +230,14 @@ def exposure(values: Values, found: Mapping[str, Variable]) -> dict[str, tuple[s
         written = (values.kept_in.get(name, name) for name in each.writes)
         named.update(name for name in written if values.kind(name) != "state")
     free = {name for name in values.planned if name not in named}
+    brought = {field.name for field in start_fields(values.workflow.strategy)}
     shown: dict[str, tuple[str, ...]] = {}
     for turn in values.wiring.turns:
         wanted = {values.kept_in.get(name, name) for name in turn.agent.reads or values.kept_in}
         if turn.asks:
             wanted |= {values.kept_in.get(name, name) for name in turn.agent.writes}
+        # What the start brings need not be in a record yet.
+        wanted |= brought.intersection(turn.agent.reads)
         wanted = (wanted | free) - {turn.variable}
         names = tuple(name for name in found if name in wanted and not found[name].secret)
         if names:
