@@ -10,8 +10,8 @@ from coverage import Coverage
 
 from support.form_play import CLINIC, FORMS, faults, form, offered, package_of, played
 from support.generator_plans import skeleton_plan
-from weft.generator.form import example_form, form_plan, read_form
-from weft.generator.skeleton import open_places
+from weft.generator.forms.form import example_form, form_plan, read_form
+from weft.generator.forms.skeleton import open_places
 from weft.packages.reader import Package
 from weft.ports.scope import Scope
 from weft.spec.patterns import PATTERNS

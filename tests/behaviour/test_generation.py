@@ -18,7 +18,7 @@ from weft.errors import PackageError, UsageError
 from weft.generator.assemble import assemble
 from weft.generator.bundle import make_bundle
 from weft.generator.compile.compiler import compile_drafts
-from weft.generator.form import form_plan, read_form
+from weft.generator.forms.form import form_plan, read_form
 from weft.generator.outputs import joined_output
 from weft.generator.steps import MAKERS
 from weft.packages.folder import read_files

@@ -16,7 +16,7 @@ from weft.app.scenarios import run_generated_scenarios
 from weft.app.simulation import simulate
 from weft.app.staged import staged_offer
 from weft.cli.app import main
-from weft.generator.offer import make_offer
+from weft.generator.judge.offer import make_offer
 from weft.ports.model import ModelRequest
 from weft.testing.models import Line, call
 

@@ -20,10 +20,10 @@ from weft.app.scenarios import run_scenario
 from weft.generator.bundle import make_bundle
 from weft.generator.compile.compiler import compile_drafts
 from weft.generator.designer import DesignerModel
-from weft.generator.form import form_plan, read_form
-from weft.generator.plan import plan_hash
-from weft.generator.rules import plan_faults
-from weft.generator.skeleton import open_places
+from weft.generator.forms.form import form_plan, read_form
+from weft.generator.forms.skeleton import open_places
+from weft.generator.plans.plan import plan_hash
+from weft.generator.plans.rules import plan_faults
 from weft.packages.reader import read_package
 from weft.packages.review import review
 from weft.packages.scenarios import cases_of, read_scenarios

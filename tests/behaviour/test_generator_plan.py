@@ -10,8 +10,8 @@ from support.generator_play import ANSWERS
 from support.plan_play import complete_data, plan_of, planned_agent, planned_tool
 from weft.generator.compile.compiler import compile_drafts
 from weft.generator.designer import DesignerModel
-from weft.generator.diagram import plan_drawing
-from weft.generator.form import form_plan, read_form
+from weft.generator.forms.form import form_plan, read_form
+from weft.generator.plans.diagram import plan_drawing
 from weft.packages.reader import read_package
 from weft.packages.workspace import shipped_folder
 from weft.ports.model import ModelReply, ModelRequest

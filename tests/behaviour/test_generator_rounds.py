@@ -10,7 +10,7 @@ import pytest
 from support.generator_play import ANSWERS, BRIEF, FORM, ME, generator
 from weft.engine.events import TurnStarted
 from weft.generator.designer import DesignerModel
-from weft.generator.form import form_plan, read_form
+from weft.generator.forms.form import form_plan, read_form
 from weft.generator.steps import STEPS
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer

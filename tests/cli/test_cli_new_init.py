@@ -8,7 +8,7 @@ import pytest
 from support.cases import read_cases, scenario_tests
 from weft.cli.commands import create
 from weft.errors import PackageError
-from weft.generator.form import read_form
+from weft.generator.forms.form import read_form
 from weft.packages.workspace import EXAMPLES
 from weft.packages.writer import SCHEMA_NAMES, schema_files
 from weft.spec.patterns import PATTERNS

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from weft.generator.plan import make_plan
+from weft.generator.plans.plan import make_plan
 from weft.spec.plan import ActionPlan
 
 FOLDER = Path(__file__).parent

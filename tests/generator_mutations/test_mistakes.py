@@ -10,7 +10,7 @@ import pytest
 from generator_mutations import planted
 from weft.app.scenarios import run_generated_scenarios
 from weft.app.simulation import simulate
-from weft.generator.offer import Offer, make_offer
+from weft.generator.judge.offer import Offer, make_offer
 
 #: What must be prevented at least.
 LEAST = 34

@@ -7,8 +7,8 @@ from weft.app.scenarios import run_generated_scenarios, run_scenario
 from weft.app.simulation import simulate
 from weft.generator.compile.compiler import compile_drafts
 from weft.generator.draft import Draft
-from weft.generator.form import Form, form_plan, read_form
-from weft.generator.offer import Offer, make_offer
+from weft.generator.forms.form import Form, form_plan, read_form
+from weft.generator.judge.offer import Offer, make_offer
 from weft.generator.outputs import joined_output
 from weft.generator.steps import MAKERS
 from weft.packages.reader import Package, read_package

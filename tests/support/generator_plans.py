@@ -7,7 +7,7 @@ from weft.check.run import check
 from weft.check.subject import Subject
 from weft.generator.compile.compiler import compile_drafts
 from weft.generator.draft import Draft
-from weft.generator.skeleton import skeleton_parts
+from weft.generator.forms.skeleton import skeleton_parts
 from weft.spec.patterns import PATTERN_BY_ID
 from weft.spec.plan import ActionPlan
 

@@ -17,7 +17,7 @@ from weft.engine.state import State
 from weft.findings import is_error
 from weft.generator.assisted import AssistedModel
 from weft.generator.designer import DesignerModel
-from weft.generator.simulation import Simulation
+from weft.generator.judge.simulation import Simulation
 from weft.packages.archive.staging import create_folder
 from weft.packages.reader import Package
 from weft.packages.review import review

@@ -10,7 +10,7 @@ from support.seed_examples import (
     TECHNICAL_BLUEPRINT,
     WORKFLOW_STRATEGY,
 )
-from weft.generator.plan import make_plan
+from weft.generator.plans.plan import make_plan
 from weft.spec.patterns import PATTERNS
 from weft.spec.plan import (
     ActionPlan,

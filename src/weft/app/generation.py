@@ -12,10 +12,10 @@ from weft.engine.events import Event, ModelReplied
 from weft.engine.state import State
 from weft.errors import UsageError
 from weft.findings import Finding, Json, Path, Place
-from weft.generator.faults import Fault, fault_finding, path_text, text_path
-from weft.generator.plan import make_plan, plan_hash
-from weft.generator.rules import plan_faults
-from weft.generator.skeleton import open_places
+from weft.generator.forms.skeleton import open_places
+from weft.generator.plans.faults import Fault, fault_finding, path_text, text_path
+from weft.generator.plans.plan import make_plan, plan_hash
+from weft.generator.plans.rules import plan_faults
 from weft.generator.steps import STEP_OF
 from weft.packages.text import documents
 from weft.spec.patterns import PATTERNS

@@ -24,7 +24,7 @@ from weft.findings import Finding, is_error
 from weft.generator.bundle import PLAN_FILE, TRACE_FILE, make_bundle
 from weft.generator.compile.compiler import compile_drafts
 from weft.generator.merge import Versions, keep_unchanged, merge_files
-from weft.generator.plan import plan_hash
+from weft.generator.plans.plan import plan_hash
 from weft.ids import AGENT_NAME, name_error, segment_error
 from weft.packages.archive.importing import Comparison, compare
 from weft.packages.archive.staging import create_folder, replace_all

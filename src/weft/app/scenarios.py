@@ -28,7 +28,7 @@ from weft.engine.timers import NEVER
 from weft.errors import UsageError, WeftError
 from weft.findings import Finding, Json
 from weft.findings import Path as KeyPath
-from weft.generator.simulation import ScenarioRun
+from weft.generator.judge.simulation import ScenarioRun
 from weft.ids import USER
 from weft.packages.reader import Package
 from weft.packages.scenarios import UNDO, ScenarioFile, cases_of, read_scenarios

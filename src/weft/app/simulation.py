@@ -24,7 +24,7 @@ from weft.engine.rows import Batch, RequestRow
 from weft.engine.variables.triggers import dig
 from weft.errors import WeftError
 from weft.findings import Json
-from weft.generator.simulation import SimulatedRun, Simulation
+from weft.generator.judge.simulation import SimulatedRun, Simulation
 from weft.ports.clock import Clock
 from weft.ports.model import ModelReply, ModelRequest
 from weft.ports.scope import Scope

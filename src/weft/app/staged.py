@@ -15,12 +15,12 @@ from weft.generator.assemble import texts_in
 from weft.generator.bundle import Bundle
 from weft.generator.code_check.files import code_faults
 from weft.generator.code_check.python_code import invisible_sign
-from weft.generator.conformance import question_key
 from weft.generator.draft import Draft, LeftOut
-from weft.generator.guarantee import REQUIREMENTS
-from weft.generator.offer import Offer, as_text, judge
+from weft.generator.judge.conformance import question_key
+from weft.generator.judge.guarantee import REQUIREMENTS
+from weft.generator.judge.offer import Offer, as_text, judge
 from weft.generator.output_models import FORMS
-from weft.generator.split import workflow_plans
+from weft.generator.plans.split import workflow_plans
 from weft.packages.reader import Package, read_package
 from weft.spec.plan import ActionPlan
 

@@ -20,7 +20,7 @@ from weft.engine.compile import compile_workflow
 from weft.errors import ToolError
 from weft.findings import Json
 from weft.generator.code_check.files import Function
-from weft.generator.stubs import function_texts, stub_file
+from weft.generator.judge.stubs import function_texts, stub_file
 from weft.ports.model import ToolSchema
 from weft.ports.tools import Call, ToolLoader
 from weft.runtime.workflow import Workflow, link

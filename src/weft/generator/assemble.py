@@ -19,13 +19,13 @@ from weft.findings import Finding, Json, Place, is_error
 from weft.generator.code_check.files import Function, code_faults, functions_in
 from weft.generator.code_check.python_code import imported_libraries, invisible_sign
 from weft.generator.draft import Draft, LeftOut
+from weft.generator.forms.scenarios import scenario_files
+from weft.generator.judge.stubs import stub_file
 from weft.generator.output_models import FORMS, MORE, CodeFile, HookFile
-from weft.generator.scenarios import scenario_files
-from weft.generator.split import workflow_plans
+from weft.generator.plans.split import workflow_plans
+from weft.generator.plans.workflow_plan import WorkflowPlan
 from weft.generator.steps import REPLACED
-from weft.generator.stubs import stub_file
 from weft.generator.values import mapping, without_nulls
-from weft.generator.workflow_plan import WorkflowPlan
 from weft.packages.archive.staging import staged_folder
 from weft.packages.reader import read_package
 from weft.spec.orchestrator import WorkflowDependencies

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.generator.draft import Draft
-from weft.generator.guarantee import REQUIREMENTS
+from weft.generator.judge.guarantee import REQUIREMENTS
 from weft.generator.names import pascal_case
-from weft.generator.split import pack_of
+from weft.generator.plans.split import pack_of
 from weft.generator.traceability import traceability
 from weft.packages.text.documents import dump
 from weft.packages.writer import file_texts

@@ -13,9 +13,9 @@ from weft.engine.events import ToolRequest
 from weft.errors import ModelError
 from weft.findings import Json
 from weft.generator.compile.compiler import compile_drafts
+from weft.generator.forms.skeleton import skeleton_parts
 from weft.generator.outputs import joined_output
 from weft.generator.reading import listed_values, said_by_user
-from weft.generator.skeleton import skeleton_parts
 from weft.generator.steps import (
     DESIGNER,
     DESIGNERS,

@@ -6,16 +6,16 @@ from typing import Final, cast
 from weft.errors import RetryModel
 from weft.findings import Json
 from weft.generator.assemble import form_findings
-from weft.generator.faults import DesignOutput, Fault, PartKey, read_part
+from weft.generator.forms.skeleton import OPEN
 from weft.generator.output_models import FORMS
-from weft.generator.plan import make_plan
-from weft.generator.rules import (
+from weft.generator.plans.faults import DesignOutput, Fault, PartKey, read_part
+from weft.generator.plans.plan import make_plan
+from weft.generator.plans.rules import (
     agents_faults,
     blueprint_faults,
     selection_faults,
     strategy_faults,
 )
-from weft.generator.skeleton import OPEN
 from weft.generator.steps import DESIGNERS, REPAIRER, REPLACED, STEP_OF
 from weft.generator.values import mapping, without_nulls
 from weft.ids import join_names, suggestion

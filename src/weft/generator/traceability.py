@@ -9,8 +9,8 @@ from typing import Final
 
 from weft.findings import Json
 from weft.generator.names import pascal_case
-from weft.generator.plan import plan_hash
-from weft.generator.rules import module_of
+from weft.generator.plans.plan import plan_hash
+from weft.generator.plans.rules import module_of
 from weft.generator.steps import DOWNLOADER, MAKERS
 from weft.ids import USER
 from weft.packages.layout import SUFFIXES

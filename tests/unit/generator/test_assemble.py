@@ -14,7 +14,7 @@ from support.generator_plans import agent, plan, tool, variable
 from weft.errors import UsageError
 from weft.generator.assemble import assemble, form_findings
 from weft.generator.compile.compiler import compile_drafts
-from weft.generator.form import form_plan
+from weft.generator.forms.form import form_plan
 from weft.generator.output_models import FORMS
 from weft.generator.outputs import joined_output, output_of
 from weft.spec.patterns import PATTERN_BY_ID

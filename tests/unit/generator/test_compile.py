@@ -9,8 +9,8 @@ from support.form_play import CLINIC, draft
 from support.generator_plans import agent, compiled, findings, plan, skeleton_plan, tool, variable
 from weft.generator.compile.compiler import compile_drafts
 from weft.generator.draft import Draft
-from weft.generator.rules import plan_faults
-from weft.generator.skeleton import open_places, skeleton_parts
+from weft.generator.forms.skeleton import open_places, skeleton_parts
+from weft.generator.plans.rules import plan_faults
 from weft.spec.patterns import PATTERNS
 from weft.spec.tools import AgentTool, UiTool
 from weft.spec.variables import DatabaseSource, EntitySource, ExternalSource

@@ -7,8 +7,8 @@ import pytest
 from generator_mutations import planted
 from generator_mutations.planted import edit
 from weft.generator.assemble import assemble
-from weft.generator.conformance import conformance, question_key
-from weft.generator.split import workflow_plans
+from weft.generator.judge.conformance import conformance, question_key
+from weft.generator.plans.split import workflow_plans
 from weft.spec.plan import ActionPlan
 
 

@@ -4,9 +4,9 @@ import pytest
 
 from support.form_play import CLINIC, form
 from weft.errors import UsageError
-from weft.generator.form import form_plan, read_form
-from weft.generator.plan import plan_hash
-from weft.generator.rules import plan_faults
+from weft.generator.forms.form import form_plan, read_form
+from weft.generator.plans.plan import plan_hash
+from weft.generator.plans.rules import plan_faults
 from weft.packages.writer import schema_files
 from weft.spec.workflow import plain
 

@@ -12,8 +12,8 @@ from weft.catalogue import CATALOGUE
 from weft.generator.code_check import allowed, jsx_code
 from weft.generator.code_check.files import code_faults
 from weft.generator.compile.compiler import compile_drafts
-from weft.generator.data_rules import VARIABLE_KINDS
-from weft.generator.form import form_plan, read_form
+from weft.generator.forms.form import form_plan, read_form
+from weft.generator.plans.data_rules import VARIABLE_KINDS
 from weft.generator.reading import read_card
 from weft.generator.steps import MAKERS, REPAIRER
 from weft.ids import BUILT_IN_VARIABLES

@@ -9,8 +9,8 @@ import pytest
 
 from weft.app.simulation import simulate
 from weft.errors import UsageError
-from weft.generator.guarantee import verify
-from weft.generator.simulation import SimulatedRun, Simulation
+from weft.generator.judge.guarantee import verify
+from weft.generator.judge.simulation import SimulatedRun, Simulation
 from weft.packages.reader import read_package
 from weft.packages.workspace import shipped_folder
 

@@ -8,9 +8,9 @@ from support.generator_plans import agent, plan, tool, variable
 from weft.app.scenarios import run_generated_scenarios
 from weft.app.simulation import simulate
 from weft.generator.compile.compiler import compile_drafts
-from weft.generator.offer import make_offer
+from weft.generator.judge.offer import make_offer
 from weft.generator.outputs import joined_output
-from weft.generator.rules import plan_faults
+from weft.generator.plans.rules import plan_faults
 from weft.generator.steps import MAKERS
 from weft.spec.agents import REPLY_LIMITS
 from weft.spec.patterns import PATTERN_BY_ID

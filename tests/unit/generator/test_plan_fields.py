@@ -9,8 +9,8 @@ from support.cases import read_cases
 from support.form_play import form
 from support.plan_play import extended, plan_of, put, two_workflows
 from weft.generator.compile.compiler import compile_drafts
-from weft.generator.form import form_plan
-from weft.generator.plan import plan_lines
+from weft.generator.forms.form import form_plan
+from weft.generator.plans.plan import plan_lines
 from weft.packages.writer import file_texts
 from weft.spec.plan import ActionPlan
 

@@ -22,8 +22,8 @@ from support.seed_examples import (
     TECHNICAL_BLUEPRINT,
     WORKFLOW_STRATEGY,
 )
-from weft.generator.faults import Fault, PartKey, read_part
-from weft.generator.rules import (
+from weft.generator.plans.faults import Fault, PartKey, read_part
+from weft.generator.plans.rules import (
     agents_faults,
     blueprint_faults,
     plan_faults,

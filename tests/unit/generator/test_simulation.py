@@ -11,7 +11,7 @@ from weft.app.scenarios import run_generated_scenarios
 from weft.app.simulation import MOST_RUNS, simulate
 from weft.generator.assemble import assemble
 from weft.generator.compile.compiler import compile_drafts
-from weft.generator.form import form_plan, read_form
+from weft.generator.forms.form import form_plan, read_form
 from weft.packages.reader import read_package
 from weft.packages.workspace import EVERYWHERE, shipped_folder
 from weft.spec.workflow import WorkflowSpec

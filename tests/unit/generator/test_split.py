@@ -2,7 +2,7 @@
 
 from support.generator_plans import agent, plan, tool, variable
 from weft.generator.compile.compiler import compile_drafts
-from weft.generator.split import pack_of, workflow_plans
+from weft.generator.plans.split import pack_of, workflow_plans
 
 ALPHA, BETA = [agent("Alpha")], [agent("Beta")]
 PIPELINE = {"pattern_id": 6, "pattern_name": "Pipeline"}

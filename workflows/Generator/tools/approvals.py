@@ -3,8 +3,8 @@
 from weft import Context, use_ui_tool
 from weft.app.generation import read_plan_data
 from weft.errors import UsageError
-from weft.generator.plan import plan_hash, plan_lines
-from weft.generator.skeleton import open_places
+from weft.generator.forms.skeleton import open_places
+from weft.generator.plans.plan import plan_hash, plan_lines
 from weft.spec.plan import ActionPlan
 
 #: The longest message that is shown.

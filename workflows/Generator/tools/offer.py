@@ -6,9 +6,9 @@ from weft import Context, tool
 from weft.app.scenarios import run_generated_scenarios
 from weft.app.simulation import simulate
 from weft.generator.compile.compiler import compile_drafts
-from weft.generator.offer import make_offer
+from weft.generator.forms.skeleton import open_places
+from weft.generator.judge.offer import make_offer
 from weft.generator.outputs import joined_output
-from weft.generator.skeleton import open_places
 from weft.generator.steps import MAKERS, REPAIRS, STEP_OF
 from weft.spec.plan import ActionPlan
 

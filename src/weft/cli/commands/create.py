@@ -204,7 +204,7 @@ def _new_form(name: str, pattern: str | None, streams: Output) -> Result:
     if pattern is not None:
         raise usage("--form and --pattern exclude each other", "the steps of a form decide")
     # Deferred: it loads the compiler.
-    from weft.generator.form import example_form  # noqa: PLC0415
+    from weft.generator.forms.form import example_form  # noqa: PLC0415
 
     folder = streams.settings.workspace / _FORMS
     file = folder / f"{name}.yaml"

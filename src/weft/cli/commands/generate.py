@@ -34,7 +34,7 @@ from weft.cli.starting import find_runnable, read_message, read_text_file, start
 from weft.cli.streams import Streams
 from weft.errors import SetupError, UsageError
 from weft.findings import Json
-from weft.generator.form import form_plan, read_form
+from weft.generator.forms.form import form_plan, read_form
 from weft.ids import nearest
 from weft.packages.text import documents
 from weft.runtime.host import Host

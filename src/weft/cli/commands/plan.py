@@ -51,8 +51,8 @@ from weft.cli.streams import Streams
 from weft.engine.rows import RequestRow, RunRow
 from weft.environment import read_environment
 from weft.findings import Json
-from weft.generator.plan import change_lines, compare_plans, plan_hash
-from weft.generator.skeleton import open_places
+from weft.generator.forms.skeleton import open_places
+from weft.generator.plans.plan import change_lines, compare_plans, plan_hash
 from weft.ids import slug
 from weft.packages.text import documents
 from weft.runtime.host import Host

@@ -11,9 +11,9 @@ from weft.cli.streams import Streams, clean, clean_lines, counted, folded
 from weft.engine import events
 from weft.engine.events import Event
 from weft.findings import Json
-from weft.generator.diagram import plan_drawing
-from weft.generator.plan import plan_lines
-from weft.generator.skeleton import open_places
+from weft.generator.forms.skeleton import open_places
+from weft.generator.plans.diagram import plan_drawing
+from weft.generator.plans.plan import plan_lines
 from weft.generator.steps import STEP_OF
 from weft.ports.live import Delta, ToolProgress
 from weft.runtime.workflow import Workflow

@@ -15,9 +15,9 @@ from weft.generator.compile.values import Values
 from weft.generator.compile.variables import exposure, missing_notes, variables
 from weft.generator.compile.wiring import wire
 from weft.generator.draft import Draft
-from weft.generator.scenarios import scenario_files
-from weft.generator.split import workflow_plans
-from weft.generator.workflow_plan import WorkflowPlan
+from weft.generator.forms.scenarios import scenario_files
+from weft.generator.plans.split import workflow_plans
+from weft.generator.plans.workflow_plan import WorkflowPlan
 from weft.spec.plan import ActionPlan
 from weft.spec.variables import ExternalSource, Variable
 from weft.spec.workflow import WorkflowSpec

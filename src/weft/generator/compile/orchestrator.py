@@ -8,8 +8,8 @@ from weft.generator.compile.texts import line, plain, title
 from weft.generator.compile.values import Values
 from weft.generator.compile.variables import WATCHED
 from weft.generator.compile.wiring import Turn, Way, Wiring
-from weft.generator.data_rules import start_fields
 from weft.generator.names import snake_case
+from weft.generator.plans.data_rules import start_fields
 from weft.ids import TERMINATE
 from weft.spec import orchestrator as spec
 from weft.spec.agents import Handoff

@@ -8,8 +8,8 @@ from weft.generator.compile.python import CONTEXT, function_file, mapping, strin
 from weft.generator.compile.texts import line, title
 from weft.generator.compile.values import Values, optional
 from weft.generator.compile.wiring import Turn
-from weft.generator.data_rules import start_fields
 from weft.generator.names import pascal_case
+from weft.generator.plans.data_rules import start_fields
 from weft.spec.form import ASK_USER
 from weft.spec.part import JsonMap, JsonValue
 from weft.spec.plan import PlannedField, PlannedTool

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from weft.generator.compile.wiring import Turn, Wiring, condition_names
-from weft.generator.data_rules import VARIABLE_KINDS, start_fields
-from weft.generator.workflow_plan import WorkflowPlan
+from weft.generator.plans.data_rules import VARIABLE_KINDS, start_fields
+from weft.generator.plans.workflow_plan import WorkflowPlan
 from weft.ids import BUILT_IN_VARIABLES
 from weft.spec.plan import PlannedField, PlannedVariable
 from weft.spec.templates import references

@@ -8,8 +8,8 @@ from weft.errors import ExpressionError
 from weft.generator.compile.texts import line, title
 from weft.generator.compile.values import CALLS, Values, optional
 from weft.generator.compile.wiring import Turn
-from weft.generator.data_rules import start_fields
 from weft.generator.names import pascal_case
+from weft.generator.plans.data_rules import start_fields
 from weft.ids import BUILT_IN_VARIABLES
 from weft.spec import triggers as on
 from weft.spec import variables as sources

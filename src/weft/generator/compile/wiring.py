@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from weft.errors import ExpressionError
-from weft.generator.data_rules import known_values
 from weft.generator.names import pascal_case, snake_case, unique
-from weft.generator.workflow_plan import PlannedModule, WorkflowPlan
+from weft.generator.plans.data_rules import known_values
+from weft.generator.plans.workflow_plan import PlannedModule, WorkflowPlan
 from weft.ids import SNAKE_NAME, TERMINATE, USER
 from weft.spec.condition_parser import parse_condition
 from weft.spec.conditions import And, Compare, Condition, Name, Not, Or, Value, print_condition

@@ -27,9 +27,9 @@ from weft.app.generation import (
 from weft.engine.rows import OpenRequest, RunRow
 from weft.errors import CheckFailed, ConflictError, NotFoundError, UsageError, WeftError
 from weft.findings import Json
-from weft.generator.form import example_form, form_plan, read_form
-from weft.generator.plan import compare_plans, plan_hash
-from weft.generator.skeleton import open_places
+from weft.generator.forms.form import example_form, form_plan, read_form
+from weft.generator.forms.skeleton import open_places
+from weft.generator.plans.plan import compare_plans, plan_hash
 from weft.generator.steps import DESIGNER as DESIGNER_MODEL
 from weft.generator.steps import is_generator
 from weft.server.actions import StartBody, Values, answer_request, start_run

@@ -10,7 +10,7 @@ from weft.diagrams.mermaid import mermaid_sequence
 from weft.diagrams.nodes import NAME_LENGTH, USER_KEY, WORKFLOW_LENGTH, agent_key, short_label
 from weft.diagrams.sequence import Block, Branch, Message, Note, Participant, Step
 from weft.diagrams.sequence import Sequence as Story
-from weft.generator.rules import module_of
+from weft.generator.plans.rules import module_of
 from weft.ids import USER
 from weft.spec.patterns import PATTERN_BY_ID
 from weft.spec.plan import (

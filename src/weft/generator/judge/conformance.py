@@ -18,11 +18,11 @@ from weft.engine.variables.trigger_index import matcher
 from weft.findings import Finding, Place
 from weft.generator.code_check.allowed import NAMES
 from weft.generator.code_check.import_effects import FunctionNode
-from weft.generator.comparison import Comparison
-from weft.generator.data_rules import start_fields
-from weft.generator.document_conformance import document_findings
 from weft.generator.draft import Draft
-from weft.generator.workflow_plan import WorkflowPlan
+from weft.generator.judge.comparison import Comparison
+from weft.generator.judge.document_conformance import document_findings
+from weft.generator.plans.data_rules import start_fields
+from weft.generator.plans.workflow_plan import WorkflowPlan
 from weft.ids import join_names
 from weft.spec.agents import Agent
 from weft.spec.orchestrator import DatabaseStart, FormStart, ScheduleStart, WebhookStart

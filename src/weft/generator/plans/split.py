@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from weft.generator.names import pascal_case, unique
-from weft.generator.rules import module_of, module_purpose
-from weft.generator.workflow_plan import PlannedModule, WorkflowPlan
+from weft.generator.plans.rules import module_of, module_purpose
+from weft.generator.plans.workflow_plan import PlannedModule, WorkflowPlan
 from weft.spec.patterns import PATTERN_BY_ID
 from weft.spec.plan import (
     ActionPlan,

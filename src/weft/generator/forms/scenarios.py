@@ -15,8 +15,8 @@ from weft.check.problems import find_problems
 from weft.engine.variables.conditions import decide
 from weft.errors import UsageError
 from weft.generator.compile.wiring import Turn, Wiring, wire
-from weft.generator.data_rules import start_fields
-from weft.generator.workflow_plan import WorkflowPlan
+from weft.generator.plans.data_rules import start_fields
+from weft.generator.plans.workflow_plan import WorkflowPlan
 from weft.ids import TERMINATE, USER
 from weft.packages.scenarios import scenario_text
 from weft.runtime.tools.forms import APPROVAL, SERVICE

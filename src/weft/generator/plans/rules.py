@@ -12,7 +12,7 @@ from weft.check.problems import describe
 from weft.check.rules.variables import cron_in_numbers
 from weft.engine.board.rules import parse_cron
 from weft.errors import ExpressionError
-from weft.generator.data_rules import (
+from weft.generator.plans.data_rules import (
     components_faults,
     fields_faults,
     known_values,
@@ -20,8 +20,8 @@ from weft.generator.data_rules import (
     outcomes_faults,
     variables_faults,
 )
-from weft.generator.faults import Fault, at_most, pascal, read_part, text, unique
-from weft.generator.reserved import agent_name, function, service
+from weft.generator.plans.faults import Fault, at_most, pascal, read_part, text, unique
+from weft.generator.plans.reserved import agent_name, function, service
 from weft.ids import USER, join_names, slug, suggestion
 from weft.spec.agents import REPLY_LIMITS
 from weft.spec.patterns import PATTERN_BY_ID

@@ -5,8 +5,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from weft.findings import Finding
-from weft.generator.comparison import Comparison
-from weft.generator.data_rules import DOCUMENTS, VARIABLE_KINDS
+from weft.generator.judge.comparison import Comparison
+from weft.generator.plans.data_rules import DOCUMENTS, VARIABLE_KINDS
 from weft.ids import join_names
 from weft.spec.plan import PlannedVariable
 from weft.spec.templates import references

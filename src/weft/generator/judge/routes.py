@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from weft.engine.variables.conditions import UNKNOWN, decide
 from weft.errors import ExpressionError
 from weft.findings import Json
-from weft.generator.workflow_plan import PlannedModule, WorkflowPlan
+from weft.generator.plans.workflow_plan import PlannedModule, WorkflowPlan
 from weft.ids import TERMINATE, USER
 from weft.spec.agents import Handoff
 from weft.spec.condition_parser import parse_condition

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from weft.check.secrets import names_a_key
-from weft.generator.faults import Fault, pascal, snake
 from weft.generator.names import snake_case
+from weft.generator.plans.faults import Fault, pascal, snake
 from weft.ids import TERMINATE, USER
 from weft.spec.plan import PlannedVariable
 

@@ -7,11 +7,11 @@ from weft.findings import Finding, Json, is_error
 from weft.generator.assemble import Assembly, Outputs, assemble
 from weft.generator.bundle import Bundle, make_bundle
 from weft.generator.compile.compiler import compile_drafts
-from weft.generator.conformance import conformance, question_key, scenario_finding
 from weft.generator.draft import Draft, LeftOut
-from weft.generator.guarantee import Verdict, verify
-from weft.generator.simulation import RunScenarios, ScenarioRun, Simulate
-from weft.generator.split import workflow_plans
+from weft.generator.judge.conformance import conformance, question_key, scenario_finding
+from weft.generator.judge.guarantee import Verdict, verify
+from weft.generator.judge.simulation import RunScenarios, ScenarioRun, Simulate
+from weft.generator.plans.split import workflow_plans
 from weft.ids import join_names
 from weft.spec.plan import ActionPlan
 

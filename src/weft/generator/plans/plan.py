@@ -8,9 +8,9 @@ from hashlib import sha256
 from typing import Final, TypeAlias, cast
 
 from weft.diagrams.nodes import short_label
-from weft.generator.diagram import plan_diagram
 from weft.generator.names import unique
-from weft.generator.rules import module_of
+from weft.generator.plans.diagram import plan_diagram
+from weft.generator.plans.rules import module_of
 from weft.spec.part import JsonMap, JsonValue, Part
 from weft.spec.plan import (
     ActionPlan,

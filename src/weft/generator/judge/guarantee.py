@@ -13,7 +13,7 @@ from typing import Final
 from weft.catalogue import CATALOGUE
 from weft.errors import UsageError
 from weft.findings import Finding, Json, Place, is_error
-from weft.generator.simulation import Simulate, Simulation
+from weft.generator.judge.simulation import Simulate, Simulation
 from weft.ids import name_error
 from weft.packages.archive.staging import staged_folder
 from weft.packages.reader import Package, read_package

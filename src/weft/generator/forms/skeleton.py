@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from weft.findings import Json
-from weft.generator.faults import LONGEST_TEXT
 from weft.generator.names import pascal_case, snake_case, unique
-from weft.generator.rules import MOST_MODULES, module_purpose
+from weft.generator.plans.faults import LONGEST_TEXT
+from weft.generator.plans.rules import MOST_MODULES, module_purpose
 from weft.spec.agents import REPLY_LIMITS
 from weft.spec.form import INITIATED_BY, TRIGGERS
 from weft.spec.plan import (

@@ -5,8 +5,8 @@ from itertools import chain
 from typing import Final
 
 from weft.check.rules.names import why_reserved
-from weft.generator.faults import Fault, at_most, pascal, snake, text, unique
-from weft.generator.reserved import agent_name, no_key
+from weft.generator.plans.faults import Fault, at_most, pascal, snake, text, unique
+from weft.generator.plans.reserved import agent_name, no_key
 from weft.ids import join_names, suggestion
 from weft.spec.plan import (
     PlannedField,

@@ -8,9 +8,9 @@ from weft.check.code.facts import path_in, reachable
 from weft.check.subject import Subject
 from weft.findings import Finding, Place
 from weft.generator.draft import Draft
-from weft.generator.routes import Routes
-from weft.generator.stubs import function_texts
-from weft.generator.workflow_plan import WorkflowPlan
+from weft.generator.judge.routes import Routes
+from weft.generator.judge.stubs import function_texts
+from weft.generator.plans.workflow_plan import WorkflowPlan
 from weft.spec.templates import references
 from weft.spec.tools import AgentTool, UiTool
 from weft.spec.triggers import Trigger

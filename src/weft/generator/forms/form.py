@@ -9,12 +9,12 @@ from weft.errors import ExpressionError, UsageError
 from weft.findings import Finding, Path
 from weft.generator.compile.compiler import compile_drafts
 from weft.generator.compile.values import CALLS
-from weft.generator.faults import fault_finding
-from weft.generator.form_scenarios import Known, scenario_faults
+from weft.generator.forms.form_scenarios import Known, scenario_faults
+from weft.generator.forms.patterns import pattern_of
 from weft.generator.names import pascal_case, snake_case
-from weft.generator.patterns import pattern_of
-from weft.generator.plan import make_plan
-from weft.generator.rules import Fault, plan_faults
+from weft.generator.plans.faults import fault_finding
+from weft.generator.plans.plan import make_plan
+from weft.generator.plans.rules import Fault, plan_faults
 from weft.ids import SNAKE_NAME, USER, suggestion
 from weft.packages.edit.rewrite import child, is_list
 from weft.packages.reader import open_document, read_part

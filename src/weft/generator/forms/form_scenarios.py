@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from weft.check.problems import find_problems
 from weft.findings import Path
-from weft.generator.scenarios import COPIED, STEP_KEYS, expectation
+from weft.generator.forms.scenarios import COPIED, STEP_KEYS, expectation
 from weft.generator.values import mapping
 from weft.ids import suggestion
 from weft.runtime.tools.forms import APPROVAL
