@@ -12,9 +12,9 @@ from support.page_play import DOCS, chapter
 from weft.app import simulation
 from weft.app.generation import PlanPart, StepName, answer_fields
 from weft.cli.app import main
-from weft.generator import data_rules, rules
 from weft.generator.assisted import TRIES
 from weft.generator.code_check.allowed import LIBRARIES
+from weft.generator.plans import data_rules, rules
 from weft.generator.reading import read_card
 from weft.generator.steps import APPROVAL, MAKERS, REPAIRER, REPAIRS, STEPS
 from weft.packages.reader import read_package

@@ -14,8 +14,8 @@ from weft.adapters.models.provider_errors import as_object
 from weft.adapters.models.sample import SampleModel
 from weft.adapters.models.sample_moves import steering_of
 from weft.adapters.models.sample_values import sample_value
-from weft.app.made_up import SimulatedWorld
-from weft.app.stand_ins import answering_code, decided_by_code, set_by_code
+from weft.app.simulated.made_up import SimulatedWorld
+from weft.app.simulated.stand_ins import answering_code, decided_by_code, set_by_code
 from weft.check.subject import Subject
 from weft.context.audience import Audience
 from weft.context.segment import shown

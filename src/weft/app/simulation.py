@@ -14,9 +14,9 @@ from weft.adapters.models.sample_moves import Steering
 from weft.adapters.models.sample_values import allowed_at, matching_text, put_at, sample_value
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.vault import MemoryVault
-from weft.app.coverage import Coverage
-from weft.app.made_up import SimulatedWorld
-from weft.app.stand_ins import link_stand_ins
+from weft.app.simulated.coverage import Coverage
+from weft.app.simulated.made_up import SimulatedWorld
+from weft.app.simulated.stand_ins import link_stand_ins
 from weft.check.subject import Subject
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import ToolRequest

@@ -13,7 +13,7 @@ from random import Random
 from typing import Final, cast
 
 from weft.adapters.models.sample_values import put_at, sample_value
-from weft.app.coverage import Coverage
+from weft.app.simulated.coverage import Coverage
 from weft.check.code.facts import path_in, reachable
 from weft.check.subject import Subject
 from weft.engine.compile import compile_workflow
