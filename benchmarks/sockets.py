@@ -4,8 +4,8 @@ A gateway has 2,000 open sockets that follow 500 runs; a worker in a second proc
 runs, with a model that takes 4 s. Each client checks that it gets every event of its run once and
 in order. Then a bare FastAPI server sends the same frames to as many sockets at the same times,
 each as a message of its own; and once more, the very same messages. CPU is that of the process of
-each server. Pieces of streamed text count as events. Delivery is counted from the time of an event in
-the journal to its arrival.
+each server. Pieces of streamed text count as events. Delivery is counted from the time of an event
+in the journal to its arrival.
 
 Usage: python benchmarks/sockets.py [--enforce] [--sockets N] [--runs N] [--seconds S]
 """
@@ -285,22 +285,20 @@ async def measure_gateway(
 
     def receive(client: Client, text: bytes) -> None:
         now = time.time() * 1000
-        events = 0
-        for frame in from_json(text):
+        frames = from_json(text)
+        for frame in frames:
             seq = frame.get("seq")
             if "ts" in frame:
                 if seq != client.seq + 1 or frame["run"] != client.run:
                     client.faults.append(f"event {seq} of {frame['run']} after {client.seq}")
                 client.seq = seq
-                events += 1
                 if is_measured:
                     delays.append(now - frame["ts"])
-            elif frame["kind"] == "delta":
-                events += 1
             elif frame["kind"] == "ping":
                 client.send(cmd="pong")
-            elif frame["kind"] != "caught_up" and not frame.get("ok"):
+            elif frame["kind"] not in ("caught_up", "delta") and not frame.get("ok"):
                 client.faults.append(str(frame))
+        events = sum(map(is_delivered, frames))
         if is_measured and events:
             delivered.append((numbers[client], Delivered(now / 1000, events, text)))
 

@@ -88,11 +88,17 @@ class ExpressionError(WeftError):
 
 
 class UsageError(WeftError):
-    """A request cannot be carried out as it was made; `hint` says what to do instead."""
+    """A request cannot be carried out as it was made; `hint` says what to do instead.
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
+    `findings` has the places of what is wrong in a text that was refused.
+    """
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, findings: tuple[Finding, ...] = ()
+    ) -> None:
         super().__init__(message)
         self.hint = hint
+        self.findings = findings
         if hint:
             self.add_note(f"hint: {hint}")  # shown with a traceback
 

@@ -28,6 +28,10 @@ _SHORTEST_PART: Final = 3
 USER: Final = "user"
 TERMINATE: Final = "terminate"
 
+#: The name of the question whether a tool of a server, or a service, may be called; what follows
+#: says which.
+CALL_APPROVAL: Final = "approve_tool_call"
+
 #: Prefixes of the publisher of an artifact that no agent published.
 OUTSIDE: Final = ("user:", "schedule:")
 

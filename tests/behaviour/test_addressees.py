@@ -10,7 +10,14 @@ from support.boundary_play import Kept, declared, derived, of
 from support.run_play import ADA, read
 from weft.adapters.sql import SqliteStore
 from weft.context.audience import Audience
-from weft.engine.events import RequestAnswered, RequestOpened, RunEnded, ToolFailed, ToolReturned
+from weft.engine.events import (
+    MessageShown,
+    RequestAnswered,
+    RequestOpened,
+    RunEnded,
+    ToolFailed,
+    ToolReturned,
+)
 from weft.errors import AccessDenied, UsageError
 from weft.ports.scope import Scope
 from weft.runtime.signals import Answer
@@ -177,6 +184,25 @@ def test_tell_says_the_answer_to_the_user_when_the_tool_has_returned(automatic, 
     )
     shown = [each["data"]["text"] for each in seen if each and each["kind"] == "MessageShown"]
     assert shown == told
+
+
+def test_tell_asked_says_that_somebody_is_asked_before_the_answer():
+    tool = {**TOOL, "for": "role:manager", "tell_asked": "The manager is asked."}
+
+    async def whole():
+        spec = declared(
+            {"agent_name": "A"},
+            tools=[tool],
+            handoffs=[{"source_agent": "A", "target_agent": "terminate"}],
+        )
+        async with host_for(spec, ScriptedModel([call("approve"), "done"]), code=TELLING) as host:
+            run = await host.start("W", scope=ADA, message="hi")
+            assert (await host.settled(run, scope=ADA)).status == "waiting"
+            return await read(host, run)
+
+    played = asyncio.run(asyncio.wait_for(whole(), 20))
+    (told,) = [each for each in played.events if isinstance(each.data, MessageShown)]
+    assert told.data.text == "The manager is asked."
 
 
 def test_only_the_user_of_the_run_is_asked_by_default():

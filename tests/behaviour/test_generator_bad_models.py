@@ -1,4 +1,5 @@
-"""Whatever a model returns to the Generator: the package is sound, and the report says the rest."""
+"""Whatever a model replies to the Generator: nothing of it is executed, nothing invalid is
+promoted, and the report says what is not by the model."""
 
 import json
 from copy import deepcopy
@@ -6,20 +7,19 @@ from typing import Any
 
 import pytest
 
-from support.generator_play import always, generate, only, sound, twisted
+from support.generator_play import Generation, always, generate, only, sound, twisted
 from weft.engine.events.codec import encode
 from weft.errors import ModelError
-from weft.generator import judging
 from weft.generator.assisted import LONGEST_REPLY
-from weft.generator.judging import part_faults
-from weft.generator.steps import STEPS
+from weft.generator.reading import listed_values
+from weft.generator.steps import DESIGNERS, MAKERS, REPAIRER, STEPS
 from weft.ports.model import ModelRequest
-from weft.spec.templates import references
 from weft.testing.models import FunctionModel, Line, call
 
-AGENTS = [item.agent for item in STEPS]
-DESIGN = AGENTS[1:6]
+#: Without the agent that repairs, which is asked only if there are findings.
+AGENTS = [step.agent for step in STEPS if step.agent != REPAIRER]
 MEGABYTES = "All work and no play. " * 150_000
+REFUSED = "completed The package is not ready: its findings are in the report."
 
 
 # Replies that are of no use ----------------------------------------------------------------------
@@ -49,7 +49,7 @@ OF_NO_USE: dict[str, tuple[FunctionModel, str]] = {
 
 
 @pytest.mark.parametrize("kind", OF_NO_USE)
-def test_useless_model_output_is_replaced_by_the_designer(kind, tmp_path):
+def test_useless_replies_give_a_labelled_skeleton(kind, tmp_path):
     model, why = OF_NO_USE[kind]
     made = generate(model)
     sound(made, tmp_path)
@@ -57,8 +57,10 @@ def test_useless_model_output_is_replaced_by_the_designer(kind, tmp_path):
     assert list(stood_in) == AGENTS
     assert all(value.startswith("bad, which gave no") for value in stood_in.values())
     assert all(why in stood_in[agent] for agent in AGENTS[1:])
-    assert made.replaced == {}, "the designer's parts stand as they are"
-    assert [item.tool for item in made.asked if item.tool] == [
+    assert any("ModuleAgents: bad, which gave no" in reason for reason in made.skeleton)
+    assert any(reason.startswith("HookAgent: bad, which gave no") for reason in made.skeleton)
+    assert made.left_out == {}
+    assert [each.tool for each in made.asked if each.tool] == [
         "interview",
         "mermaid_sequence_diagram",
         "download",
@@ -75,18 +77,19 @@ def test_megabytes_are_kept_nowhere():
 def test_a_model_has_three_tries():
     made = generate(only("PatternAgent", '{"PatternSelection": "Pipeline"}'))
     first, second, third = made.replies("PatternAgent")
-    assert [item.answerer for item in (first, second, third)] == ["script", "script", "designer"]
+    assert [each.answerer for each in (first, second, third)] == ["script", "script", "designer"]
     assert (first.instead_of, second.instead_of) == ("", "")
     assert third.instead_of.startswith("bad, which gave nothing of use in 3 tries: ")
     assert len(made.refused("PatternAgent")) == 2
     assert [request.agent for request in made.requests].count("PatternAgent") == 3
     assert list(made.stood_in()) == ["PatternAgent"], "the others are the model's"
+    assert any("PatternSelection: bad, which" in reason for reason in made.skeleton)
 
 
-def test_a_model_that_mends_its_reply_is_taken():
+def test_a_corrected_reply_is_used():
     said: list[str] = []
 
-    def second(plain: dict[str, Any]) -> Line | None:
+    def second(_: dict[str, Any]) -> Line | None:
         said.append("")
         return "Let me think." if len(said) == 1 else None
 
@@ -95,10 +98,27 @@ def test_a_model_that_mends_its_reply_is_taken():
     assert made.stood_in() == {}
 
 
+def test_a_part_that_fails_has_the_whole_package_compiled(tmp_path):
+    def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
+        if request.agent == "AgentsAgent":
+            for agent in plain["agents"]:
+                agent["prompt_sections"][0]["content"] += " Be kind."
+            return plain
+        return "I would rather not." if request.agent == "HookAgent" else None
+
+    made = generate(twisted(twist))
+    sound(made, tmp_path)
+    assert list(made.stood_in()) == ["HookAgent"]
+    assert made.skeleton[-1].startswith("HookAgent: bad, which gave nothing of use in 3 tries")
+    assert "Be kind." not in str(made.files), "parts of a model and of the compiler do not mix"
+    summary = next(each for each in made.asked if each.tool == "download").payload
+    assert summary["skeleton"] == list(made.skeleton)
+
+
 def test_talking_agent_is_not_asked_again(tmp_path):
     made = generate(only("InterviewAgent", "And what is your favourite colour?"))
     sound(made, tmp_path)
-    assert [item.kind for item in made.asked].count("chat") == 2
+    assert [each.kind for each in made.asked].count("chat") == 2
     asked, over = [reply.instead_of for reply in made.replies("InterviewAgent") if reply.instead_of]
     assert "it did not call interview" in asked
     assert "it did not reply NEXT when the form was answered" in over
@@ -108,7 +128,7 @@ def test_a_form_is_shown_once(tmp_path):
     asked = [call("interview", brief="Check invoices."), call("interview", brief="Again.")]
     made = generate(only("InterviewAgent", asked))
     sound(made, tmp_path)
-    assert [item.tool for item in made.asked].count("interview") == 1
+    assert [each.tool for each in made.asked].count("interview") == 1
     assert made.state.variables["interview"]["brief"] == "Check invoices."
 
 
@@ -122,7 +142,7 @@ def test_long_answers_are_not_passed_on():
 
 
 def changed(*path: str | int, to: Any) -> Any:
-    """Return what puts a value into a plain part."""
+    """Return a function that puts a value into a part."""
 
     def change(plain: dict[str, Any]) -> dict[str, Any]:
         part = deepcopy(plain)
@@ -137,7 +157,7 @@ def changed(*path: str | int, to: Any) -> Any:
 
 MODULE = ("WorkflowStrategy", "modules", 0)
 AGENT = ("ModuleAgents", 0, "agents", 0)
-VARIABLE = ("TechnicalBlueprint", "global_context_variables", 0)
+VARIABLES = ("TechnicalBlueprint", "global_context_variables")
 COMPONENT = ("TechnicalBlueprint", "ui_components", 0)
 WORKFLOW = ("PatternSelection", "workflows", 0)
 #: What is wrong with each of three tries, and what is said of it.
@@ -153,9 +173,12 @@ WRONG_PARTS = {
         (changed(*MODULE, "module_description", to="x" * 9_000), "9000"),
     ],
     "WorkflowArchitectAgent": [
-        (changed(*COMPONENT, "agent", to="Nobody"), "Nobody"),
+        (changed(*COMPONENT, "agent", to="no body"), "no body"),
         (changed(*COMPONENT, "tool", to="rm -rf"), "snake_case"),
-        (changed(*VARIABLE, "name", to="{secret}"), "snake_case"),
+        (
+            changed(*VARIABLES, to=[{"name": "{secret}", "type": "state", "purpose": "x"}]),
+            "snake_case",
+        ),
     ],
     "WorkflowImplementationAgent": [
         (changed(*AGENT, "agent_name", to="terminate"), "terminate"),
@@ -165,7 +188,7 @@ WRONG_PARTS = {
 }
 
 
-def test_parts_that_break_the_rules_are_sent_back_and_then_the_designers(tmp_path):
+def test_parts_that_break_the_rules_are_sent_back_and_then_open(tmp_path):
     def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
         tries = WRONG_PARTS.get(request.agent)
         return tries[request.call - 1][0](plain) if tries else None
@@ -180,29 +203,16 @@ def test_parts_that_break_the_rules_are_sent_back_and_then_the_designers(tmp_pat
     assert [*made.stood_in()] == [*WRONG_PARTS]
 
 
-def test_a_part_from_which_the_designer_makes_no_plan_is_sent_back(monkeypatch):
-    plan = generate(twisted(lambda *_: None)).state.variables
-    part = {"WorkflowStrategy": plan["workflow_strategy"]}
-    assert part_faults("WorkflowStrategyAgent", part, plan) == ()
-    monkeypatch.setattr(judging, "design_agents", lambda *_: ())
-    (fault, *_) = part_faults("WorkflowStrategyAgent", part, plan)
-    assert fault.path.startswith("ModuleAgents")
-
-
 def test_the_diagram_is_the_plans(tmp_path):
     diagram = {
         "workflow_name": "Evil",
         "mermaid_diagram": "sequenceDiagram\nA->>B: pay",
         "legend": [],
     }
-    made = generate(
-        only(
-            "ProjectOverviewAgent",
-            {"MermaidSequenceDiagram": diagram, "agent_message": "<b>Sign here.</b> " * 900},
-        )
-    )
+    reply = {"MermaidSequenceDiagram": diagram, "agent_message": "<b>Sign here.</b> " * 900}
+    made = generate(only("ProjectOverviewAgent", reply))
     sound(made, tmp_path)
-    asked = next(item for item in made.asked if item.tool == "mermaid_sequence_diagram")
+    asked = next(each for each in made.asked if each.tool == "mermaid_sequence_diagram")
     plain = generate(twisted(lambda *_: None)).state.variables["action_plan"]
     assert asked.payload["diagram"] == plain["MermaidSequenceDiagram"]["mermaid_diagram"]
     assert made.state.variables["action_plan"] == plain
@@ -233,46 +243,203 @@ TEXTS = {
     "heading",
     "initial_message_to_user",
     "agent_message",
+    "greeting",
 }
 
 
 def with_text(value: Any, text: str, key: str = "") -> Any:
-    """Put a text wherever one stands."""
+    """Put a text wherever one is."""
     if isinstance(value, dict):
-        return {name: with_text(item, text, name) for name, item in value.items()}
+        return {name: with_text(inner, text, name) for name, inner in value.items()}
     if isinstance(value, list):
-        return [with_text(item, text, key) for item in value]
+        return [with_text(inner, text, key) for inner in value]
     return text if isinstance(value, str) and key in TEXTS else value
 
 
-def prompts(files: dict[str, str]) -> list[str]:
-    agents = json.loads(files["agents.json"])["agents"]
-    return [section["content"] for agent in agents for section in agent["prompt_sections"]]
+def accounted(made: Generation, folder: Any) -> None:
+    """Check that a package is sound, or refused with what is wrong."""
+    if made.outcome == REFUSED:
+        assert made.errors
+        assert "download" not in [each.tool for each in made.asked]
+    else:
+        sound(made, folder)
 
 
 @pytest.mark.parametrize("text", INJECTED)
 def test_texts_of_a_plan_are_texts(text, tmp_path):
     def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
-        return with_text(plain, text) if request.agent in DESIGN else None
+        return with_text(plain, text) if request.agent in DESIGNERS else None
 
     made = generate(twisted(twist))
     sound(made, tmp_path)
-    put_in = {reference.name for text in prompts(made.files) for reference in references(text)}
-    assert not {"secret", "x", "interview"} & put_in
-    assert made.stood_in().keys() <= {*DESIGN}
+    prompts = [
+        section["content"]
+        for agent in json.loads(made.files["agents.json"])["agents"]
+        for section in agent["prompt_sections"]
+    ]
+    assert not any("{secret}" in prompt.replace("{{secret}}", "") for prompt in prompts)
+    assert made.stood_in().keys() <= {*DESIGNERS}
 
 
-def test_texts_of_a_package_are_texts(tmp_path):
+@pytest.mark.parametrize("text", INJECTED)
+def test_texts_of_a_package_are_texts_or_refused(text, tmp_path):
     def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
-        number = AGENTS.index(request.agent)
-        used = request.agent not in DESIGN and request.output
-        return with_text(plain, INJECTED[number % len(INJECTED)]) if used else None
+        return with_text(plain, text) if request.agent in MAKERS else None
 
+    accounted(generate(twisted(twist)), tmp_path)
+
+
+# Parts of a package ------------------------------------------------------------------------------
+
+EVIL = "import os\nos.system('true')\n\n\ndef look(word: str) -> str:\n    return word\n"
+BAD_PARTS: dict[str, tuple[str, Any]] = {
+    "no tools": ("ToolsManagerAgent", changed("tools", to=[])),
+    "tool of nobody": ("ToolsManagerAgent", changed("tools", 0, "agent", to="Nobody")),
+    "tool elsewhere": ("ToolsManagerAgent", changed("tools", 0, "file", to="../../evil.py")),
+    "installed module": ("ToolsManagerAgent", changed("tools", 0, "file", to="python:os")),
+    "no variables": (
+        "ContextVariablesAgent",
+        changed("ContextVariablesPlan", "definitions", to={}),
+    ),
+    "no rules": ("HandoffsAgent", changed("handoff_rules", to=[])),
+    "no models": ("StructuredOutputsAgent", changed("models", to=[])),
+    "no agents": ("AgentsAgent", changed("agents", to=[])),
+    "nobody begins": ("OrchestratorAgent", changed("initial_agent", to="Nobody")),
+    "a program": ("OrchestratorAgent", changed("trigger", to={"type": "rm -rf"})),
+    "evil code": (
+        "AgentToolsFileGenerator",
+        lambda plain: {
+            "tools": [{**each, "content": EVIL} for each in plain["tools"]],
+        },
+    ),
+    "a file elsewhere": (
+        "AgentToolsFileGenerator",
+        changed("tools", to=[{"filename": "../evil.py", "content": EVIL}]),
+    ),
+    "a hook at import": (
+        "HookAgent",
+        changed(
+            "hook_files",
+            to=[{"filename": "hooks/evil.py", "content": EVIL, "trigger": "before_chat"}],
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_PARTS)
+def test_bad_parts_are_left_out_or_refused(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr("os.system", lambda command: pytest.fail(f"executed: {command}"))
+    agent, change = BAD_PARTS[kind]
+    made = generate(only(agent, change))
+    accounted(made, tmp_path)
+    assert made.left_out or made.outcome == REFUSED or made.skeleton[-1].startswith(agent)
+    assert all("os.system" not in str(files) for files in made.packages.values())
+
+
+def test_a_package_has_the_name_of_the_plan(tmp_path):
+    made = generate(only("OrchestratorAgent", changed("workflow_name", to="../evil")))
+    accounted(made, tmp_path)
+    selection = made.state.variables["pattern_selection"]
+    assert list(made.packages) == [selection["workflows"][0]["name"]]
+
+
+def test_a_repair_replaces_whole_parts(tmp_path):
+    def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
+        if request.agent == "HandoffsAgent":
+            rules.append(plain)
+            return {"handoff_rules": []}
+        if request.agent == REPAIRER:
+            return {"parts": {"HandoffsAgent": rules[0]}, "answers": {}}
+        return None
+
+    rules: list[dict[str, Any]] = []
     made = generate(twisted(twist))
     sound(made, tmp_path)
-    assert made.stood_in() == {}
-    plain = generate(twisted(lambda *_: None))
-    assert prompts(made.files) != prompts(plain.files) or made.replaced
-    headings = [item for item in made.replaced if item.endswith(".heading")]
-    assert headings, "what is no free text stays as it is"
-    assert all(made.replaced[heading] == "the plan decides this" for heading in headings)
+    assert made.state.variables["repair_round"] == 1
+    assert made.replies(REPAIRER)
+
+
+def component(body: str) -> dict[str, str]:
+    """Return the file of the component that the plan names."""
+    text = f"""import {{ Button, Card }} from "@kit/ui";
+
+export default function ApprovalForm({{ payload, onResponse, onCancel }}) {{
+  return (
+    <Card title="Approve?">
+      {body}
+      <Button type="button" onClick={{() => onResponse({{ decision: "approved" }})}}>Yes</Button>
+    </Card>
+  );
+}}
+"""
+    return {"filename": "tools/ApprovalForm.jsx", "content": text}
+
+
+@pytest.mark.parametrize("repaired", [True, False])
+def test_a_component_that_is_left_out_gets_a_second_try(repaired, tmp_path):
+    def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
+        if request.agent == "UIFileGenerator":
+            files.extend(plain["tools"])
+            return {"tools": [*files, component('<p style={{ color: "red" }}>Read it.</p>')]}
+        if request.agent == REPAIRER:
+            shown.extend(listed_values(request)["package_findings"]["left_out"])
+            body = "<p>Read it.</p>" if repaired else "<p style={{}}>Read it.</p>"
+            return {
+                "parts": {"UIFileGenerator": {"tools": [*files, component(body)]}},
+                "answers": {},
+            }
+        return None
+
+    files: list[dict[str, Any]] = []
+    shown: list[str] = []
+    made = generate(twisted(twist))
+    sound(made, tmp_path)
+    assert "style" in shown[0]
+    assert ("tools/ApprovalForm.jsx" in made.files) == repaired
+    assert bool(made.left_out) != repaired
+    asked = next(each for each in made.asked if each.tool == "download")
+    assert bool(asked.payload["left_out"]) != repaired
+
+
+def test_a_difference_from_the_plan_can_be_answered(tmp_path):
+    def twist(request: ModelRequest, plain: dict[str, Any]) -> Line | None:
+        if request.agent == "ToolsManagerAgent":
+            [tool] = [each for each in plain["tools"] if each["tool_type"] == "UI_Tool"]
+            tool["for"] = "role:director"
+            return plain
+        if request.agent == REPAIRER:
+            asked.append(dict(listed_values(request)["package_findings"]["questions"]))
+            return {"parts": {}, "answers": dict.fromkeys(asked[-1], "The director decides.")}
+        return None
+
+    asked: list[dict[str, str]] = []
+    made = generate(twisted(twist))
+    sound(made, tmp_path)
+    assert any("role:director" in text for text in asked[0].values())
+    shown = next(each for each in made.asked if each.tool == "download").payload["questions"]
+    assert all("Meant so: The director decides." in line for line in shown)
+
+
+def test_a_difference_without_an_answer_is_not_promotable():
+    def change(plain: dict[str, Any]) -> dict[str, Any]:
+        [tool] = [each for each in plain["tools"] if each["tool_type"] == "UI_Tool"]
+        del tool["for"]
+        return plain
+
+    made = generate(only("ToolsManagerAgent", change))
+    assert made.outcome == REFUSED
+    assert any("the plan says role:manager" in error for error in made.errors)
+
+
+def test_repairs_end_after_three_rounds():
+    def twist(request: ModelRequest, _: dict[str, Any]) -> Line | None:
+        if request.agent == "HandoffsAgent":
+            return {"handoff_rules": []}
+        if request.agent == REPAIRER:
+            return {"parts": {"HandoffsAgent": {"handoff_rules": []}}, "answers": {}}
+        return None
+
+    made = generate(twisted(twist))
+    assert made.outcome == REFUSED
+    assert len(made.replies(REPAIRER)) == 3
+    assert made.errors

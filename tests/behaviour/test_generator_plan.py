@@ -1,4 +1,4 @@
-"""What a plan says that no other test speaks of: what it is called, and who draws it."""
+"""What a plan says that no other test covers: who draws it, and what it becomes."""
 
 import json
 from dataclasses import replace
@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 
-from support.generator_plans import agent, compiled, plan
-from support.plan_play import complete_data, plan_of
-from support.source_play import declared, variable
-from weft.generator.code.hooks import hook_files
-from weft.generator.code.tools import tool_files
-from weft.generator.compile.compiler import compile_spec
-from weft.generator.designer.model import DesignerModel
-from weft.generator.split import pack_of, workflow_plans
+from support.generator_play import ANSWERS
+from support.plan_play import complete_data, plan_of, planned_agent, planned_tool
+from weft.generator.compile.compiler import compile_drafts
+from weft.generator.designer import DesignerModel
+from weft.generator.forms.form import form_plan, read_form
+from weft.generator.plans.diagram import plan_drawing
 from weft.packages.reader import read_package
 from weft.packages.workspace import shipped_folder
 from weft.ports.model import ModelReply, ModelRequest
@@ -33,7 +31,7 @@ DRAWN = {
 
 
 class _Drawing(DesignerModel):
-    """Designs as ever, and draws what it likes."""
+    """Designs as the designer does, and draws another diagram."""
 
     async def reply(self, request: ModelRequest, on_text: Any = None) -> ModelReply:
         made = await super().reply(request, on_text)
@@ -41,21 +39,22 @@ class _Drawing(DesignerModel):
         return replace(made, text=json.dumps(DRAWN)) if drawn else made
 
 
-async def test_a_person_reads_agent_message_and_sees_the_diagram_of_the_plan_and_no_other():
+async def test_a_person_reads_agent_message_and_sees_the_diagram_of_the_plan():
     generator = read_package(shipped_folder() / "Generator")
     async with host_for(generator.spec, _Drawing(), code=generator.code) as host:
         run = await host.start("Generator", scope=ME, message="Check invoices step by step.")
         await host.settled(run, scope=ME)
         [form] = await host.requests(scope=ME, run=run)
-        await host.deliver(run, Answer(form.id, {}), scope=ME)
+        await host.deliver(run, Answer(form.id, ANSWERS), scope=ME)
         await host.settled(run, scope=ME)
         [approval] = await host.requests(scope=ME, run=run)
         assert approval.tool == "mermaid_sequence_diagram"
         shown = dict(approval.payload)
     assert shown["message"] == DRAWN["agent_message"]
-    assert shown["diagram"].startswith("sequenceDiagram\n    title Invoice Processing\n")
+    assert shown["diagram"].startswith("sequenceDiagram\n    title ")
     assert "never" not in shown["diagram"]
-    assert shown["legend"] == ["M1: Invoice Processing"]
+    assert shown["legend"][0] == "M1: Clerk"
+    assert shown["open"]
 
 
 def test_a_diagram_has_the_workflow_name_of_the_strategy():
@@ -66,49 +65,42 @@ def test_a_diagram_has_the_workflow_name_of_the_strategy():
     assert "    title Night Desk\n" in diagram.mermaid_diagram
 
 
-def test_the_description_of_each_workflow_is_that_of_its_package_and_in_the_pack():
-    pipeline = {"pattern_id": 6, "pattern_name": "Pipeline"}
-    pair = [
-        {"name": "Intake", "role": "primary", "description": "Takes orders.", **pipeline},
-        {"name": "Check", "role": "dependent", "description": "Checks orders.", **pipeline},
+STEPS = """\
+workflow: Desk
+description: Answers letters.
+steps:
+  - {name: Writer, by: agent, task: Write an answer., outcomes: {done: Head}}
+  - {name: Head, by: person, who: "role:head", outcomes: {fine: end, again: Writer}}
+"""
+
+
+def test_the_diagram_draws_the_role_that_answers():
+    plan = form_plan(read_form("form.yaml", STEPS))
+    diagram = plan.diagram.mermaid_diagram
+    assert "actor n1 as role#58;head" in diagram
+    assert "n3->>n1: " in diagram
+    assert "n3->>n0: " not in diagram, "the user of the run is not asked"
+    assert "role:head" in plan_drawing(plan)
+
+
+@pytest.mark.parametrize("mode", ["image", None])
+def test_generation_mode_is_in_the_role(mode):
+    data = complete_data()
+    painter = planned_agent("Painter", agent_type="generator", generation_mode=mode)
+    data["ModuleAgents"][0]["agents"].append(painter)
+    data["WorkflowStrategy"]["modules"][0]["agents_needed"] = [
+        agent["agent_name"] for agent in data["ModuleAgents"][0]["agents"]
     ]
-    made = plan(
-        (6, [agent("Alpha")]), (6, [agent("Beta")]), workflows=pair, owners=["Intake", "Check"]
-    )
-    specs = [compile_spec(each)[0] for each in workflow_plans(made)]
-    assert [spec.orchestrator.description for spec in specs] == ["Takes orders.", "Checks orders."]
-    pack = pack_of(made)
-    assert pack is not None
-    assert [workflow.description for workflow in pack.workflows] == [
-        "Takes orders.",
-        "Checks orders.",
-    ]
+    [draft] = compile_drafts(plan_of(data))
+    [made] = [agent for agent in draft.spec.agents if agent.agent_name == "Painter"]
+    text = "\n".join(section.content for section in made.prompt_sections)
+    assert ("image" in text) == (mode is not None)
 
 
-def test_generation_mode_is_a_sentence_in_the_role():
-    painter = agent("Painter", agent_type="generator", generation_mode="image")
-    spec, _ = compiled(plan((6, [painter, agent("Editor")])))
-    roles = [each.prompt_sections[0].content for each in spec.agents]
-    assert "What you make is image." in roles[0]
-    assert "What you make" not in roles[1]
-
-
-def services() -> dict[str, Any]:
-    """Return a variable for each of two services, read once when the run begins."""
-    return {
-        f"{name.lower()}_record": variable(
-            "any", "external", service=name, operation="read", url="https://example.org/"
-        )
-        for name in ("Crm", "Erp")
-    }
-
-
-@pytest.mark.parametrize("integration", ["Crm", "Erp", None])
-def test_the_integration_of_a_hook_or_lifecycle_tool_is_read_anew_at_its_boundary(integration):
-    named = {"file": "load.py", "function": "load", "integration": integration}
-    tool = {"tool_type": "Lifecycle_Tool", "trigger": "before_agent", "agent": "A", **named}
-    hooked = declared(services(), hooks=[{"hook_type": "before_chat", **named}])
-    called = declared(services(), lifecycle_tools=[tool])
-    for text in (hook_files(hooked)["hooks/load.py"], tool_files([], called)["tools/load.py"]):
-        read = {item for item in ("Crm", "Erp") if f'refresh("{item.lower()}_record")' in text}
-        assert read == ({integration} if integration else set())
+def test_tool_without_a_form_refuses():
+    data = complete_data()
+    tool = planned_tool("look_up_price", purpose="Look a price up.")
+    data["ModuleAgents"][0]["agents"][1]["agent_tools"] = [tool]
+    [draft] = compile_drafts(plan_of(data))
+    assert "raise Refuse(" in draft.code["tools/look_up_price.py"]
+    assert any("look_up_price" in note for note in draft.notes)

@@ -8,6 +8,7 @@ import pytest
 from support.cases import read_cases, scenario_tests
 from weft.cli.commands import create
 from weft.errors import PackageError
+from weft.generator.forms.form import read_form
 from weft.packages.workspace import EXAMPLES
 from weft.packages.writer import SCHEMA_NAMES, schema_files
 from weft.spec.patterns import PATTERNS
@@ -233,3 +234,16 @@ def test_board_commands_of_the_readme_work_in_a_new_workspace(weft, here, monkey
 
 
 test_scenarios = scenario_tests(__file__)
+
+
+def test_new_form_is_an_example_that_can_be_read(weft, here):
+    made = weft("new", "Returns", "--form")
+    assert (made.code, made.out) == (0, "created forms/Returns.yaml\n")
+    assert "  weft generate --form forms/Returns.yaml --approve\n" in made.err
+    file = here / "forms" / "Returns.yaml"
+    assert read_form(str(file), file.read_text("utf-8")).workflow == "Returns"
+    assert weft("new", "Orders", "--form").code == 0
+    before = tree(here)
+    assert weft("new", "Returns", "--form").code == 7
+    assert weft("new", "Other", "--form", "--pattern", "1").code == 2
+    assert tree(here) == before

@@ -519,10 +519,18 @@ def test_an_answer_to_a_tool_that_takes_anything(
 
 def test_an_answer_that_does_not_fit_names_the_command_that_shows_what_does(weft, runs):
     result = weft("runs", "answer", "last", '{"approved": 1}', "--workspace", Path.cwd())
-    (hint,) = [line for line in result.err.splitlines() if line.startswith("  hint:")]
+    takes, hint = [line for line in result.err.splitlines() if line.startswith("  hint:")]
+    assert takes == "  hint:  it takes: approved, note"
     command = hint.partition("weft ")[2]
     assert command == f"runs show {runs[2]} --workspace {Path.cwd()}"
     assert '"required": ["approved"]' in weft(*command.split()).out
+
+
+def test_an_answer_with_an_unknown_key_or_without_json_says_what_is_taken(weft, runs):
+    misspelled = weft("runs", "answer", "last", '{"aproved": true}')
+    assert 'hint:  unknown key "aproved": did you mean approved?' in misspelled.err
+    word = weft("runs", "answer", "last", "come_now")
+    assert "hint:  it takes: approved" in word.err
 
 
 @pytest.mark.parametrize(

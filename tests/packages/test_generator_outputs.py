@@ -1,5 +1,5 @@
-"""The structured outputs of the Generator's package: the seed's examples fit, and so does all
-that the Generator makes itself; a wrong field is refused."""
+"""The structured outputs of the Generator's package: the examples of the seed match, and so does
+everything that the Generator makes itself; a wrong key is refused."""
 
 import json
 from typing import Any
@@ -9,23 +9,13 @@ import pytest
 from support import plan_play
 from support import seed_examples as seed
 from weft.engine.compile import compile_workflow
-from weft.generator.bundle import MAKERS, plain_drafts, plain_part
-from weft.generator.output_models import (
-    AgentToolsFilesOutput,
-    ContextVariablesPlanOutput,
-    DownloadRequestOutput,
-    HandoffRulesOutput,
-    HookFilesOutput,
-    OrchestrationConfigOutput,
-    RuntimeAgentsOutput,
-    StructuredModelsOutput,
-    ToolsManifestOutput,
-    UIToolsFilesOutput,
-)
+from weft.generator.compile.compiler import compile_drafts
+from weft.generator.output_models import FORMS, CodeFile, HookFile
+from weft.generator.outputs import joined_output
 from weft.generator.steps import STEP_OF
+from weft.packages.layout import FILE_KINDS
 from weft.packages.reader import read_package
 from weft.packages.workspace import shipped_folder
-from weft.spec.plan import ActionPlan
 from weft.spec.type_meaning import validation_error
 from weft.spec.types import Ref
 
@@ -39,11 +29,15 @@ SECTION_3 = {
     "ModuleAgentsOutput": seed.MODULE_AGENTS,
     "MermaidSequenceDiagramOutput": seed.MERMAID,
 }
+#: The keys that are no part of a package: the other workflows, and why a part is not by the model.
+APART = {"more", "instead_of"}
 
 
-def _plan(pattern: int) -> ActionPlan:
+def parts(pattern: int) -> dict[str, Any]:
     agents = [plan_play.planned_agent(f"{name}Agent") for name in ("First", "Second", "Third")]
-    return plan_play.plan_of(plan_play.of_pattern(pattern, agents))
+    plan = plan_play.plan_of(plan_play.of_pattern(pattern, agents))
+    drafts = compile_drafts(plan)
+    return {agent: joined_output(agent, drafts) for agent in FORMS}
 
 
 def fault(model: str, value: Any) -> str | None:
@@ -51,12 +45,12 @@ def fault(model: str, value: Any) -> str | None:
 
 
 @pytest.mark.parametrize("model", SECTION_3)
-def test_the_examples_of_section_3_fit(model):
+def test_examples_of_section_3_match(model):
     assert fault(model, SECTION_3[model]) is None
 
 
 @pytest.mark.parametrize("model", SECTION_3)
-def test_a_field_too_many_or_too_few_is_refused(model):
+def test_key_too_many_or_too_few_is_refused(model):
     example = json.loads(json.dumps(SECTION_3[model]))
     assert fault(model, {**example, "surprise": 1})
     key = next(iter(example))
@@ -65,38 +59,29 @@ def test_a_field_too_many_or_too_few_is_refused(model):
 
 
 @pytest.mark.parametrize("pattern", range(1, 10))
-def test_output_of_the_second_half_fits_the_package(pattern):
-    drafts = plain_drafts(_plan(pattern))
-    for agent in MAKERS:
-        assert fault(STEP_OF[agent].output or "", plain_part(agent, drafts)) is None, agent
+def test_outputs_of_the_second_half_match(pattern):
+    for agent, part in parts(pattern).items():
+        assert fault(STEP_OF[agent].output or "", part) is None, agent
 
 
-def test_a_wrong_field_of_the_second_half_is_refused():
-    drafts = plain_drafts(_plan(1))
-    for agent in MAKERS:
+def test_wrong_key_of_the_second_half_is_refused():
+    for agent, part in parts(1).items():
         output = STEP_OF[agent].output or ""
-        part = plain_part(agent, drafts)
         assert fault(output, {**part, "surprise": 1}), agent
         key = next(iter(part))
         assert fault(output, {**part, key: 7 if isinstance(part[key], str) else "seven"}), agent
 
 
-#: Who returns what in code; the package says the same in its own words.
-PARTS = (
-    ToolsManifestOutput,
-    ContextVariablesPlanOutput,
-    HandoffRulesOutput,
-    StructuredModelsOutput,
-    RuntimeAgentsOutput,
-    OrchestrationConfigOutput,
-    UIToolsFilesOutput,
-    AgentToolsFilesOutput,
-    HookFilesOutput,
-    DownloadRequestOutput,
-)
+@pytest.mark.parametrize("agent", [agent for agent, form in FORMS.items() if form.stem])
+def test_output_has_the_keys_of_its_package_file(agent):
+    form = FORMS[agent]
+    fields = {info.alias or name for name, info in FILE_KINDS[form.stem].model.model_fields.items()}
+    fields = fields - {"mcp_servers"} | ({form.files} if form.files else set())
+    fields = {"ContextVariablesPlan" if name == "context_variables" else name for name in fields}
+    assert set(MODELS[STEP_OF[agent].output or ""]) - APART == fields
 
 
-@pytest.mark.parametrize("part", PARTS, ids=lambda item: item.__name__)
-def test_package_and_code_name_the_same_fields(part):
+@pytest.mark.parametrize("part", [CodeFile, HookFile], ids=lambda item: item.__name__)
+def test_package_and_code_name_the_same_keys_of_files(part):
     fields = {info.alias or name for name, info in part.model_fields.items()}
     assert set(MODELS[part.__name__]) == fields

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from weft.spec import plan
+from weft.spec.form import Form
 from weft.spec.part import Part
 from weft.spec.scenario import Scenario
 from weft.spec.workflow import Pack, WorkflowSpec
@@ -41,16 +42,12 @@ HELPERS = {
         "workflow_name",
         "module_name",
     ),
-    f"{GENERATOR}_split.py::test_unstaffed_module_gets_its_agents": (
-        "module_description",
-        "agents_needed",
+    f"{GENERATOR}_plan_rules.py::test_violation_is_reported_at_its_place": (
+        "pattern",
+        "module_name",
     ),
-    f"{GENERATOR}_plan_rules.py::test_violation_is_reported_at_its_place": ("pattern",),
-    f"{GENERATOR}_transformations.py::test_agents_are_shown_what_they_and_their_tools_speak_of": (
-        "purpose",
-    ),
-    f"{GENERATOR}_transformations.py::test_a_state_is_set_by_what_its_hint_names": (
-        "trigger_hint",
+    f"{GENERATOR}_plan_rules.py::test_violation_across_workflows_is_reported": (
+        "is_multi_workflow",
     ),
     # Boards in code: what is given to the builder becomes the field.
     f"{BOARD}_publishing.py::test_unknown_or_invalid_artifact_is_refused": ("schema", "artifacts"),
@@ -84,6 +81,7 @@ ROOTS = (
     WorkflowSpec,
     Pack,
     Scenario,
+    Form,
     plan.ActionPlan,
     plan.PatternSelectionOutput,
     plan.WorkflowStrategyOutput,

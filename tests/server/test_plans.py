@@ -2,10 +2,12 @@
 
 import io
 import json
+from concurrent.futures import ThreadPoolExecutor
 from zipfile import ZipFile
 
 import pytest
 
+from support.generator_play import FORM
 from support.package_play import GREETER, write
 from support.server_play import serving
 
@@ -13,6 +15,17 @@ BRIEF = (
     "A claims desk: a clerk takes the claim, an assessor checks it, then a manager approves the "
     "payment, one after the other."
 )
+
+#: Its scenario expects what the workflow does not do.
+NOTES = """\
+workflow: Notes
+description: Reads a note and files it.
+steps:
+  - {name: Reader, by: agent, task: Say what the note is about., outcomes: {clear: Filer, odd: end}}
+  - {name: Filer, by: person, who: user, outcomes: {filed: end}}
+scenarios:
+  - {says: [A note.], takes: {Reader: odd}, expect: [{outcome: failed}]}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -81,13 +94,21 @@ def test_plan_is_commented_on_compared_approved_and_downloaded(server, design):
     assert server.get(f"{path}/diff?from=2&to=2", key=key(server))["changes"] == []
     asked(server, design, "mermaid_sequence_diagram")
     server.post(f"{path}/approve", {"hash": first["hash"]}, key=key(server), status=409)
-    server.post(f"{path}/approve", {"hash": second["hash"]}, key=key(server))
+    assert any("Auditor" in place for place in second["open"])
+    said = server.post(f"{path}/approve", {"hash": second["hash"]}, key=key(server), status=422)
+    assert "skeleton" in said["message"]
+    as_it_is = {"hash": second["hash"], "skeleton": True}
+    server.post(f"{path}/approve", as_it_is, key=key(server))
     asked(server, design, "download")
-    server.post(f"{path}/approve", {"hash": second["hash"]}, key=key(server))
+    server.post(f"{path}/approve", as_it_is, key=key(server))
     said = server.post(f"{path}/comment", {"text": "too late"}, key=key(server), status=409)
     assert "does not wait" in said["message"]
     done = server.get(path, key=key(server))
     [name] = done["packages"]
+    offer = server.get(f"{path}/offer", key=key(server))
+    assert (offer["promotable"], offer["folder"], offer["errors"]) == (True, None, [])
+    assert offer["skeleton"] == done["open"]
+    server.post(f"{path}/offer", {}, key=key(server), status=409)
     reply = server.call("GET", f"{path}/bundle.zip", key=key(server))
     assert (reply.status, reply.headers["content-type"]) == (200, "application/zip")
     with ZipFile(io.BytesIO(reply.content)) as archive:
@@ -117,23 +138,121 @@ def test_edited_plan_begins_a_design(server, design):
     assert found["plan"]["WorkflowStrategy"]["workflow_description"] == "Claims, quickly."
 
 
-def test_part_of_a_plan_is_replaced(server, design):
-    path = f"/api/plans/{design}"
-    strategy = server.get(path, key=key(server))["plan"]["WorkflowStrategy"]
-    strategy["workflow_description"] = "Claims, by hand."
-    body = {"part": "strategy", "value": strategy, "model": "designer"}
-    run = server.send("PUT", path, body, key=key(server), status=201)["run"]
+def formed(server, form):
+    """Start a design with a form, and wait until its plan waits for a decision."""
+    body = {"form": form, "model": "designer"}
+    run = server.post("/api/plans", body, key=key(server), status=201)["run"]
     asked(server, run, "mermaid_sequence_diagram")
-    found = server.get(f"/api/plans/{run}", key=key(server))
-    assert found["plan"]["WorkflowStrategy"] == strategy
-    assert (found["rounds"], run == design) == (1, False)
-    wrong = {**body, "value": {"workflow_name": 3}}
+    return f"/api/plans/{run}"
+
+
+def test_form_begins_a_design_with_its_plan(server):
+    example = server.get("/api/forms/example", key=key(server))["text"]
+    assert example.startswith("# A form")
+    found = server.get(formed(server, example), key=key(server))
+    assert (found["rounds"], found["open"]) == (1, [])
+    assert found["plan"]["WorkflowStrategy"]["workflow_name"] == "ClinicIntake"
+
+
+def test_form_is_refused_with_its_lines(server):
+    body = {"form": FORM.replace("doubtful: Clerk", "doubtful: Clark")}
+    said = server.post("/api/plans", body, key=key(server), status=422)
+    [finding] = said["findings"]
+    assert (finding["code"], finding["line"]) == ("GEN007", 9)
+    assert "Clark" in finding["message"]
+    assert "Clerk" in finding["hint"][0]
+    typed = {"form": "workfow: W\n"}
+    said = server.post("/api/plans", typed, key=key(server), status=422)
+    assert {"SCHEMA008"} <= {each["code"] for each in said["findings"]}
+
+
+def test_plan_is_edited_in_place(server):
+    path = formed(server, FORM)
+    first = server.get(path, key=key(server))
+    text = first["text"].replace("Say whether the claim is plausible", "Say whether it is a fraud")
+    edit = {"text": text, "hash": first["hash"]}
+    made = server.send("PUT", path, edit, key=key(server))
+    second = server.until(path, key(server), is_so=lambda found: found["rounds"] == 2)
+    assert made == {"round": 2, "hash": second["hash"]}
+    assert "fraud" in second["text"]
+    asked(server, path.rsplit("/", 1)[1], "mermaid_sequence_diagram")
+    server.send("PUT", path, edit, key=key(server), status=409)
+    server.send("PUT", path, {"text": second["text"]}, key=key(server), status=422)
+    strategy = {**second["plan"]["WorkflowStrategy"], "workflow_description": "By hand."}
+    part = {"part": "strategy", "value": strategy}
+    server.send("PUT", path, part, key=key(server))
+    third = server.until(path, key(server), is_so=lambda found: found["rounds"] == 3)
+    assert third["plan"]["WorkflowStrategy"] == strategy
+
+
+def test_edit_that_is_not_complete_is_refused_at_its_line(server):
+    path = formed(server, FORM.replace("ClaimsDesk", "WindowClaims"))
+    text = server.get(path, key=key(server))["text"]
+    wrong = text.replace("to: Clerk", "to: Clark", 1)
+    [line] = [at for at, each in enumerate(wrong.splitlines(), 1) if "to: Clark" in each]
+    said = server.send("PUT", path, {"text": wrong}, key=key(server), status=422)
+    assert (line, "GEN007") in {(each["line"], each["code"]) for each in said["findings"]}
+    wrong = {"part": "strategy", "value": {"workflow_name": 3}}
     said = server.send("PUT", path, wrong, key=key(server), status=422)
-    assert "WorkflowStrategy" in said["message"]
+    assert "WorkflowStrategy" in json.dumps(said["findings"])
+    for body in ({}, {"part": "agents"}, {"text": text, "part": "agents", "value": []}):
+        server.send("PUT", path, body, key=key(server), status=422)
+    assert server.get(path, key=key(server))["rounds"] == 1
+
+
+def test_difference_from_the_plan_is_meant_so_before_the_package_can_be_installed(server):
+    path = formed(server, NOTES)
+    hash_ = server.get(path, key=key(server))["hash"]
+    server.get(f"{path}/offer", key=key(server), status=409)
+    server.post(f"{path}/approve", {"hash": hash_}, key=key(server))
+    run = path.rsplit("/", 1)[1]
+    server.until(f"/api/runs/{run}", key(server), is_so=lambda row: row["status"] == "ended")
+    # The page asks for several things at once, and the first request writes the folder.
+    with ThreadPoolExecutor() as pool:
+        paths = [f"{path}/offer", *[f"{path}/files"] * 7]
+        offer, *_ = pool.map(lambda each: server.get(each, key=key(server)), paths)
+    assert (offer["promotable"], offer["skeleton"], offer["errors"]) == (False, [], [])
+    [scenario] = offer["scenarios"]
+    assert "expected: failed" in scenario["differences"][0]
+    [question] = offer["questions"]
+    assert ("GEN022" in question["text"], question["answer"]) == (True, None)
+    folder = server.opened.context.workspace / offer["folder"]
+    assert offer["folder"] == f".weft/generated/{run}"
+    assert (folder / "Notes" / "agents.json").is_file()
+
+    broken = folder / "Notes" / "handoffs.json"
+    good = broken.read_text()
+    broken.write_text(good.replace("Reader", "Nobody"))
+    reason = {question["key"]: "because the manager may be away"}
+    checked = server.post(f"{path}/offer", {"answers": reason}, key=key(server))
+    assert not checked["promotable"]
+    assert checked["errors"]
+    files = server.get(f"{path}/files", key=key(server))
+    assert "Nobody" in json.dumps(files["items"])
+    broken.write_text(good)
+    checked = server.post(f"{path}/offer", {}, key=key(server))
+    assert checked["promotable"]
+    assert checked["questions"] == [{**question, "answer": reason[question["key"]]}]
+    assert server.get(f"{path}/offer", key=key(server)) == checked
+    broken.write_text(good.replace("Reader", "Nobody"))
+    assert not server.get(f"{path}/offer", key=key(server))["promotable"]
+    broken.write_text(good)
+    content = server.call("GET", f"{path}/bundle.zip", key=key(server)).content
+    headers = {"Content-Type": "application/zip"}
+    made = server.call("POST", "/api/packages", content, key=key(server), headers=headers)
+    assert (made.status, made.data["name"]) == (201, "Notes")
+    tests = server.get("/api/workflows/Notes/tests", key=key(server))["items"]
+    assert [each["name"] for each in tests] == [scenario["name"]]
 
 
 def test_wrong_designs_are_refused(server, design):
-    for body in ({}, {"brief": " "}, {"brief": "x", "plan": {}}, {"plan": {"version": 1}}):
+    for body in (
+        {},
+        {"brief": " "},
+        {"brief": "x", "plan": {}},
+        {"form": "x", "brief": "x"},
+        {"plan": {"version": 1}},
+    ):
         server.post("/api/plans", body, key=key(server), status=422)
     path = f"/api/plans/{design}"
     server.get(f"{path}?round=9", key=key(server), status=404)
@@ -153,6 +272,8 @@ def test_plans_are_those_of_designs_and_of_the_tenant(server, design):
             ("GET", "/diff", None),
             ("GET", "/bundle.zip", None),
             ("GET", "/files", None),
+            ("GET", "/offer", None),
+            ("POST", "/offer", {}),
             ("POST", "/approve", {"hash": "0" * 64}),
             ("POST", "/comment", {"text": "x"}),
         ):

@@ -1,7 +1,7 @@
 """What must hold after the stress, checked from the rows of the store and the logs of the nodes."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -10,6 +10,14 @@ from stress.node import APP, link
 from weft.engine.events import Event, RunStarted, VariableSet
 from weft.ports.scope import Scope
 from weft.ports.store import Store
+
+
+class Claim(NamedTuple):
+    """An owner has claimed a run, and read it up to an event."""
+
+    owner: str
+    seq: int
+    at: int
 
 
 class Report(NamedTuple):
@@ -34,9 +42,8 @@ class Report(NamedTuple):
         }
 
 
-#: Milliseconds for which PostgreSQL may keep a claim in memory: it need not be on disk. Its writer
-#: wakes up every 200 ms, but later on a busy machine.
-UNWRITTEN = 3000
+#: Milliseconds for which PostgreSQL may keep a claim in memory: it need not be on disk.
+UNWRITTEN = 1000
 
 
 async def check(
@@ -45,12 +52,14 @@ async def check(
     """Compare the store with what the nodes were told; claims before a crash do not count."""
     lines = [line.split() for log in logs for line in log.read_text().splitlines()]
     acked = {words[1] for words in lines if words[0] == "ack"}
-    # After a lost connection a run may be claimed again at the same event: the last claim counts.
+    # In the order of time: after a lost connection a run may be claimed again at the same event.
     claimed = sorted(
         (words for words in lines if words[0] == "claim" and not _is_lost(int(words[4]), crashes)),
         key=lambda words: int(words[4]),
     )
-    claims = {(run, int(seq)): owner for _, owner, run, seq, _ in claimed}
+    claims: dict[str, list[Claim]] = defaultdict(list)
+    for _, owner, run, seq, at in claimed:
+        claims[run].append(Claim(owner, int(seq), int(at)))
     rows = await store.runs(Scope.operator(APP), limit=1_000_000)
     taken: Counter[str] = Counter()
     chains: list[str] = []
@@ -64,7 +73,7 @@ async def check(
         contents = list(_contents(events))
         taken.update(str(content["mail"]) for content in contents if "mail" in content)
         chains += _broken_links(row.run, contents)
-        stale += _stale_appends(row.run, events, claims)
+        stale += _stale_appends(row.run, events, claims[row.run])
         timers += _timer_faults(row.run, contents)
         begun = events[0].data
         if isinstance(begun, RunStarted) and begun.correlation:
@@ -103,9 +112,7 @@ def _broken_links(run: str, contents: Iterable[dict[str, Any]]) -> list[str]:
     return []
 
 
-def _stale_appends(
-    run: str, events: Sequence[Event], claims: Mapping[tuple[str, int], str]
-) -> list[str]:
+def _stale_appends(run: str, events: Sequence[Event], claims: Sequence[Claim]) -> list[str]:
     """Find owners that wrote the next event of a run after another had taken it over."""
     held = [(event.seq, content) for event in events for content in _contents([event])]
     return [
@@ -113,8 +120,19 @@ def _stale_appends(
         for (seq, before), (_, after) in pairwise(held)
         if before["held"]
         and after["owner"] == before["owner"]
-        and claims.get((run, seq), after["owner"]) != after["owner"]
+        and _is_taken_over(claims, seq, after["owner"])
     ]
+
+
+def _is_taken_over(claims: Sequence[Claim], seq: int, owner: str) -> bool:
+    """Tell whether another owner claimed a run at an event, after the last claim of this one.
+
+    The event of a claim is that of the run when it was read, which may be long after the claim.
+    """
+    last = max(
+        (claim.at for claim in claims if claim.owner == owner and claim.seq <= seq), default=0
+    )
+    return any(claim.owner != owner and claim.seq == seq and claim.at > last for claim in claims)
 
 
 def _timer_faults(run: str, contents: Iterable[dict[str, Any]]) -> list[str]:

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from weft.app.generation import read_generation
 from weft.app.simulation import simulate
 from weft.engine.events import Event, ModelReplied, OutputRefused, RunEnded
 from weft.engine.rows import RequestRow
 from weft.engine.state import State
 from weft.findings import is_error
 from weft.generator.assisted import AssistedModel
-from weft.generator.designer.model import DesignerModel
-from weft.generator.simulation import Simulation
+from weft.generator.designer import DesignerModel
+from weft.generator.judge.simulation import Simulation
 from weft.packages.archive.staging import create_folder
 from weft.packages.reader import Package
 from weft.packages.review import review
@@ -32,6 +33,28 @@ ME = Scope("local", "me")
 ROOT = Path(__file__).parents[2]
 BRIEFS = ROOT / "examples" / "briefs"
 BRIEF = (BRIEFS / "02-invoice-approval.txt").read_text(encoding="utf-8")
+
+#: A form with two agents, a person and a record.
+FORM = """\
+workflow: ClaimsDesk
+description: Takes claims, checks them, and lets a manager approve the payment.
+record: Claims
+never: Never promise a payment.
+steps:
+  - {name: Clerk, by: agent, task: Ask what was damaged and what it cost., asks_back: true,
+     writes: [damage, cost], outcomes: {complete: Assessor, more: user}}
+  - {name: Assessor, by: agent, task: Say whether the claim is plausible., reads: [damage, cost],
+     outcomes: {plausible: Manager, doubtful: Clerk}}
+  - {name: Manager, by: person, who: role:manager, shows: [damage, cost],
+     tell: The manager has decided., outcomes: {approved: end, rejected: end}}
+scenarios:
+  - says: [My window is broken., It cost 200 euros.]
+    takes: {Assessor: plausible, Manager: approved}
+    expect: [{requests: {ask_manager: role:manager}}]
+"""
+
+#: What people answer in the interview.
+ANSWERS = {"specialists": "Clerk, Assessor", "approver": "role:manager", "started_by": "chat"}
 
 #: What a model makes of the designer's reply to a request; None is that reply itself.
 Twist = Callable[[ModelRequest, dict[str, Any]], Line | None]
@@ -67,12 +90,24 @@ class Generation:
         return files
 
     @property
-    def replaced(self) -> dict[str, str]:
-        """What did not stay of the model's work, with why; each begins with its agent."""
+    def left_out(self) -> dict[str, str]:
+        """What of the model's work is not in the package, and why."""
         return {
-            f"{entry['agent']} {entry['what']}": entry["why"]
-            for entry in self.state.variables["replaced"]
+            f"{entry['file']} {entry['piece']}": entry["reason"]
+            for entry in self.state.variables["left_out"]
         }
+
+    @property
+    def errors(self) -> list[str]:
+        """What keeps the package from being promoted."""
+        bundle = self.state.variables["bundle"]
+        open_ = [each["text"] for each in bundle["questions"] if not each["answer"]]
+        return [*bundle["errors"], *open_]
+
+    @property
+    def skeleton(self) -> tuple[str, ...]:
+        """Why the package is a skeleton."""
+        return read_generation(self.state).skeleton
 
     def replies(self, agent: str) -> list[ModelReplied]:
         """What an agent said: the model's words, or the designer's in its place."""
@@ -147,7 +182,7 @@ _SIMULATIONS: dict[tuple[str, str], Simulation] = {}
 
 
 def _simulated(spec: WorkflowSpec, code: Mapping[str, bytes]) -> Simulation:
-    """Simulate as it is done; what comes of the same package is the same, and is not done again."""
+    """Simulate a package once: the result for the same package is the same."""
     key = (spec.model_dump_json(), repr(sorted(code.items())))
     if key not in _SIMULATIONS:
         _SIMULATIONS[key] = simulate(spec, code)
@@ -178,8 +213,8 @@ async def _generated(model: FunctionModel, brief: str) -> Generation:
 
 
 def sound(made: Generation, folder: Path) -> list[Path]:
-    """Write what was generated, and see that it loads and checks without errors."""
-    assert made.outcome == "completed The package is ready."
+    """Write what was generated, and check that it loads and has no errors."""
+    assert made.outcome == "completed The package is ready.", made.errors
     written = made.written(folder)
     assert not [finding for finding in review(folder).findings if is_error(finding)]
     return written
@@ -187,7 +222,7 @@ def sound(made: Generation, folder: Path) -> list[Path]:
 
 async def _agree(host: Host, run: str, request: RequestRow, brief: str) -> None:
     answers: Mapping[str, dict[str, Any]] = {
-        "interview": {},
+        "interview": ANSWERS,
         "mermaid_sequence_diagram": {"plan_acceptance": "accepted"},
         "download": {"promotion": "approved"},
     }

@@ -1,5 +1,6 @@
 """Action plans for tests: one that is complete, and ways to make others of it."""
 
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -9,7 +10,7 @@ from support.seed_examples import (
     TECHNICAL_BLUEPRINT,
     WORKFLOW_STRATEGY,
 )
-from weft.generator.plan import make_plan
+from weft.generator.plans.plan import make_plan
 from weft.spec.patterns import PATTERNS
 from weft.spec.plan import (
     ActionPlan,
@@ -167,3 +168,19 @@ def plan_of(data: dict[str, Any], version: int = 1) -> ActionPlan:
         TechnicalBlueprintOutput.model_validate(part("TechnicalBlueprint")).blueprint,
         ModuleAgentsOutput.model_validate(part("ModuleAgents")).modules,
     )
+
+
+def put(data: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Put values at their places; an index beyond the end appends, "-" removes a key."""
+    for path, value in values.items():
+        *steps, last = path.split(".")
+        inner: Any = data
+        for step in steps:
+            inner = inner[int(step) if isinstance(inner, list) else step]
+        if isinstance(inner, list):
+            inner[int(last) : int(last) + 1] = [value]
+        elif value == "-":
+            del inner[last]
+        else:
+            inner[last] = value
+    return data

@@ -64,9 +64,9 @@ def make_started(
     return folder
 
 
-def generate(workspace: Path, brief: str) -> None:
-    """Let the Generator write the package of an example, as `weft generate` does."""
-    given = ["--from", str(BRIEFS / brief), "--output", str(workspace / "workflows")]
+def generate(workspace: Path, form: str) -> None:
+    """Let the Generator write the package of a form among the examples, as `weft generate` does."""
+    given = ["--form", str(BRIEFS / form), "--output", str(workspace / "workflows")]
     (workspace / "workflows").mkdir(parents=True, exist_ok=True)
     said = io.StringIO()
     journal = str(workspace / "generation.db")

@@ -1,7 +1,7 @@
 """A generation: the plans, packages and decisions of a run of the Generator."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -11,10 +11,11 @@ from weft.check.problems import find_problems
 from weft.engine.events import Event, ModelReplied
 from weft.engine.state import State
 from weft.errors import UsageError
-from weft.findings import Json
-from weft.generator.faults import path_text
-from weft.generator.plan import make_plan, plan_hash
-from weft.generator.rules import plan_faults
+from weft.findings import Finding, Json, Path, Place
+from weft.generator.forms.skeleton import open_places
+from weft.generator.plans.faults import Fault, fault_finding, path_text, text_path
+from weft.generator.plans.plan import make_plan, plan_hash
+from weft.generator.plans.rules import plan_faults
 from weft.generator.steps import STEP_OF
 from weft.packages.text import documents
 from weft.spec.patterns import PATTERNS
@@ -33,6 +34,7 @@ DOWNLOAD: Final = "download"
 #: The decisions on a plan.
 ACCEPTED: Final = "accepted"
 ADJUST: Final = "adjustments_requested"
+EDITED: Final = "edited"
 
 #: The steps of --until, and the parts of a plan that can be commented on.
 StepName: TypeAlias = Literal[
@@ -52,12 +54,7 @@ STEP_AGENTS: Final[dict[StepName, str]] = {
 #: The most errors of a plan in one message.
 _MAX_FAULTS: Final = 8
 
-#: Comments that the designer follows when it decides on the pattern, and on the strategy.
-_PATTERN: Final = re.compile(r"\s*pattern\s*:", re.IGNORECASE)
-_STRATEGY: Final = re.compile(
-    r"\s*(add (an? )?specialist|remove|rename|no approval|approval by|trigger\s*:)", re.IGNORECASE
-)
-#: Words about the pattern.
+#: Words about the pattern, in a comment.
 _OF_PATTERN: Final = re.compile(
     rf"\b(pattern|{'|'.join(pattern.title for pattern in PATTERNS)})\b", re.IGNORECASE
 )
@@ -80,14 +77,33 @@ class Generation:
     rounds: tuple[Round, ...]
     comments: tuple[Mapping[str, Json], ...]
     acceptance: str
-    replaced: tuple[Mapping[str, Json], ...]
+    #: Pieces of a model's work that are not in the packages: file, piece, reason.
+    left_out: tuple[Mapping[str, Json], ...]
     promotion: str
     #: Whether the run started with a plan.
     plan_given: bool
     repairs: int
+    #: Why the packages are compiled from the plan, though a model was asked.
+    compiled_because: str
     #: Packages with their files, the pack if there are several, and their report.
     bundle: Mapping[str, Any]
     _values: Mapping[str, Json]
+
+    @property
+    def skeleton(self) -> tuple[str, ...]:
+        """Why the plan or its packages are a skeleton; empty if they are not."""
+        places = open_places(self.rounds[-1].plan) if self.rounds else ()
+        return (*places, *([self.compiled_because] if self.compiled_because else ()))
+
+    @property
+    def unanswered(self) -> tuple[Mapping[str, str], ...]:
+        """What differs from the plan without a reason: key and text."""
+        return tuple(each for each in self.bundle.get("questions") or () if not each["answer"])
+
+    @property
+    def is_promotable(self) -> bool:
+        """Whether the checks found no error in the packages."""
+        return bool(self.bundle.get("promotable", True))
 
     def is_past(self, step: StepName) -> bool:
         """Return whether a step is done."""
@@ -106,10 +122,11 @@ def read_generation(state: State) -> Generation:
         rounds=tuple(_rounds(values)),
         comments=_entries(values.get("plan_comments")),
         acceptance=str(values.get("action_plan_acceptance") or "pending"),
-        replaced=_entries(values.get("replaced")),
+        left_out=_entries(values.get("left_out")),
         promotion=str(values.get("promotion") or "open"),
         plan_given=values.get("plan_given") is True,
         repairs=cast("int", values.get("repair_round") or 0),
+        compiled_because=str(values.get("compiled_because") or ""),
         bundle=cast("dict[str, Any]", values.get("bundle") or {}),
         _values=values,
     )
@@ -134,13 +151,13 @@ def _entries(value: Json) -> tuple[Mapping[str, Json], ...]:
 def answer_fields(spec: WorkflowSpec) -> dict[str, Mapping[str, Any]]:
     """Return the fields that can be answered beforehand, with their schemas.
 
-    The hash of a plan is not one of them: it is unknown before the plan exists.
+    The hash of a plan and an edited plan are not: both are unknown before the plan exists.
     """
     found: dict[str, Mapping[str, Any]] = {}
     for tool in spec.tools:
         if isinstance(tool, UiTool) and tool.response_schema:
             found |= cast("Mapping[str, Any]", tool.response_schema.get("properties") or {})
-    return {name: schema for name, schema in found.items() if name != "plan_hash"}
+    return {name: schema for name, schema in found.items() if name not in ("plan", "plan_hash")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,52 +183,73 @@ def part_makers(events: Iterable[Event]) -> tuple[PartOrigin, ...]:
 
 
 def read_plan(file: str, text: str) -> ActionPlan:
-    """Read a plan from a file; raises UsageError with all errors.
-
-    The diagram is drawn again from the plan, so that it need not be edited.
-    """
-    document = documents.read(file, text.encode())
+    """Read a plan from a file; raises UsageError with all errors at their places."""
+    document, name = documents.read(file, text.encode()), f"the plan in {file}"
     if not document.ok:
-        raise _plan_error(
-            file, [f"{finding.place}: {finding.message}" for finding in document.findings]
+        faults = [f"{finding.place}: {finding.message}" for finding in document.findings]
+        raise _plan_error(name, faults, document.findings)
+    return read_plan_data(document.data, name=name, place=document.place)
+
+
+def read_plan_data(
+    data: Json,
+    *,
+    name: str = "the plan",
+    version: int | None = None,
+    place: Callable[[Path], Place] | None = None,
+) -> ActionPlan:
+    """Read a plan; raises UsageError with all errors.
+
+    The diagram is drawn again from the plan, so that it need not be edited. `place` returns the
+    place of a path in the text of the plan; without a text, findings name the path.
+    """
+    if not isinstance(data, dict):
+        raise _plan_error(name, ["it is not an object"])
+
+    def refuse(faults: Sequence[Fault]) -> UsageError:
+        found = tuple(
+            fault_finding(fault, place(text_path(fault.path)) if place else Place(fault.path))
+            for fault in faults
         )
-    data = cast("dict[str, Json]", document.data)
-    if type(data) is not dict:
-        raise _plan_error(file, ["it is not an object"])
+        return _plan_error(name, list(map(str, faults)), found)
+
     # An edited plan may lack the diagram.
     drawn: Json = {"workflow_name": "-", "mermaid_diagram": "-"}
-    data = {"MermaidSequenceDiagram": drawn, **data}
     try:
-        given = ActionPlan.model_validate(data)
+        given = ActionPlan.model_validate({"MermaidSequenceDiagram": drawn, **data})
     except ValidationError as error:
-        raise _plan_error(
-            file,
+        problems = find_problems(error, ActionPlan)
+        raise refuse(
             [
-                f"{path_text(problem.path)}: {problem.message}"
-                for problem in find_problems(error, ActionPlan)
-            ],
+                Fault(path_text(problem.path), problem.message, "; ".join(problem.hint))
+                for problem in problems
+            ]
         ) from error
-    plan = make_plan(given.version, given.selection, given.strategy, given.blueprint, given.modules)
-    faults = plan_faults(plan)
-    if faults:
-        raise _plan_error(file, [str(fault) for fault in faults])
+    number = given.version if version is None else version
+    plan = make_plan(number, given.selection, given.strategy, given.blueprint, given.modules)
+    if faults := plan_faults(plan):
+        raise refuse(faults)
     return plan
 
 
-def _plan_error(file: str, faults: list[str]) -> UsageError:
+def _plan_error(name: str, faults: list[str], findings: tuple[Finding, ...] = ()) -> UsageError:
     more = [f"and {len(faults) - _MAX_FAULTS} more"] if len(faults) > _MAX_FAULTS else []
     return UsageError(
-        f"the plan in {file} is invalid: {'; '.join([*faults[:_MAX_FAULTS], *more])}",
-        hint="correct the file, then repeat the command",
+        f"{name} is invalid: {'; '.join([*faults[:_MAX_FAULTS], *more])}",
+        hint="correct it, then try again",
+        findings=findings,
     )
 
 
+def plan_text(plan: ActionPlan) -> str:
+    """Return a plan as YAML to edit, without the diagram, which is drawn from the rest."""
+    data = plan.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    data.pop("MermaidSequenceDiagram", None)
+    return documents.dump(data, "yaml")
+
+
 def commented_part(text: str, about: PlanPart | None) -> PlanPart:
-    """Return the part that a comment is about; a directive applies to one part only."""
-    if _PATTERN.match(text):
-        return "pattern"
-    if _STRATEGY.match(text):
-        return "pattern" if about == "pattern" else "strategy"
+    """Return the part that a comment is about."""
     return about or ("pattern" if _OF_PATTERN.search(text) else "strategy")
 
 

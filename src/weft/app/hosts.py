@@ -68,6 +68,7 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
     collections: Adapters | None = None,
     reading: bool = False,
     default_model: str = "",
+    reads_replies: bool = False,
 ) -> Host:
     """Open a host for the packages of a workspace. Close it, or use it with `async with`.
 
@@ -79,7 +80,7 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
     tokens, by model. Without `works` the host performs nothing: workers do. `collections` are
     adapters by collection. With `reading`, it shows runs without their code and performs nothing.
     `default_model` replies for agents without a model if WEFT_MODEL is not set; without one such
-    a run is refused.
+    a run is refused. With `reads_replies`, a model may be `replay:FILE.yaml`.
     """
     folder = Path(workspace)
     _require_folder(folder)
@@ -110,6 +111,7 @@ async def open_host(  # noqa: PLR0913 - its settings, all by name
         seed=seed,
         read_run=opened.store.read,
         fallbacks=fallbacks,
+        reads_files=reads_replies,
     )
     host = Host(
         store=opened.store,

@@ -1,9 +1,10 @@
 """Models by name: the registry of the settings, fallbacks, models of a workflow or a run."""
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from random import Random
-from typing import Final, TypeAlias
+from typing import Final
 from weakref import WeakKeyDictionary
 
 from weft.adapters.models.limits import WithFallback
@@ -13,10 +14,10 @@ from weft.adapters.models.registry import ADDRESSES, ModelRegistry
 from weft.adapters.models.sample import SampleModel
 from weft.adapters.models.sample_moves import steering_of
 from weft.adapters.models.usage import Price
+from weft.app.replies import ReadRun, RepliesFile, is_replies_file
 from weft.app.settings import ANY_MODEL, call_rules, fallbacks_of
 from weft.app.tenants import TenantSettings
 from weft.check.subject import Subject
-from weft.engine.events import Event
 from weft.errors import ModelError, ReplayMismatch, UsageError
 from weft.generator.steps import DESIGNER, is_generator
 from weft.ports.clock import Clock
@@ -41,13 +42,11 @@ def known_providers() -> frozenset[str]:
     return frozenset({*COMPATIBLE, *THROUGH_LIBRARY, *ADDRESSES, *_OWN_MODELS})
 
 
-ReadRun: TypeAlias = Callable[[Scope, str], Awaitable[list[Event]]]
-
-
 class ModelChoice:
-    """Finds the model for a name; `sample`, `designer` and `replay:RUN` are made here.
+    """Finds the model for a name; `sample`, `designer` and `replay:` are made here.
 
-    In the Generator, the designer is the fallback of every other model.
+    In the Generator, the designer is the fallback of every other model. Without `reads_files`, no
+    file of replies is read: names of models may come from a client.
     """
 
     def __init__(
@@ -60,6 +59,7 @@ class ModelChoice:
         seed: int,
         read_run: ReadRun,
         fallbacks: Mapping[str, str] | None = None,
+        reads_files: bool = False,
     ) -> None:
         self._registry = registry
         self._of_tenant = of_tenant
@@ -70,6 +70,8 @@ class ModelChoice:
         self._fallbacks = fallbacks or {}
         self._samples: WeakKeyDictionary[Workflow, SampleModel] = WeakKeyDictionary()
         self._recorded: OrderedDict[tuple[Scope, str], _RecordedRun] = OrderedDict()
+        self._reads_files = reads_files
+        self._files: dict[tuple[Scope, str], RepliesFile] = {}
 
     def __call__(self, name: str, workflow: Workflow, scope: Scope) -> Model:
         """Return the model for a name, with its fallback; an empty name means the default model.
@@ -100,8 +102,12 @@ class ModelChoice:
             return _designer()
         if kind == "replay":
             if not rest:
-                raise UsageError("replay needs a run", hint="write replay:RUN")
-            return self._recorded_run(scope, rest)
+                hint = "write replay:RUN, or replay:FILE.yaml"
+                raise UsageError("replay needs a run or a file of replies", hint=hint)
+            if not is_replies_file(rest):
+                return self._recorded_run(scope, rest)
+            written = self._replies_file(scope, rest)
+            return _with_designer(written, name) if is_generator(workflow.spec) else written
         own = None if self._of_tenant is None else self._of_tenant(scope.app)
         registry = own or self._registry
         if name == "you" and not registry.knows("you"):
@@ -127,6 +133,14 @@ class ModelChoice:
             self._samples[workflow] = SampleModel(self._seed, steering)
         return self._samples[workflow]
 
+    def _replies_file(self, scope: Scope, name: str) -> RepliesFile:
+        if not self._reads_files:
+            hint = "use it in a terminal: weft run NAME --model replay:FILE.yaml"
+            raise UsageError(f"replay:{name} is a file, and this host reads no files", hint=hint)
+        if (scope, name) not in self._files:
+            self._files[scope, name] = RepliesFile(Path(name), scope, self._read_run)
+        return self._files[scope, name]
+
     def _recorded_run(self, scope: Scope, run: str) -> "_RecordedRun":
         """Return a recorded run; one that is used again is not read again."""
         found = self._recorded.pop((scope, run), None) or _RecordedRun(scope, run, self._read_run)
@@ -143,7 +157,7 @@ def default_model_of(spec: WorkflowSpec) -> str:
 
 def _designer() -> Model:
     # Deferred: only the Generator needs it.
-    from weft.generator.designer.model import DesignerModel  # noqa: PLC0415
+    from weft.generator.designer import DesignerModel  # noqa: PLC0415
 
     return DesignerModel()
 

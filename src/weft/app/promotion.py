@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -21,21 +21,26 @@ from weft.app.installation import linking_of, profile_of
 from weft.environment import read_environment
 from weft.errors import PackageError, UsageError
 from weft.findings import Finding, is_error
-from weft.generator.bundle import PLAN_FILE, TRACE_FILE, make_bundle, plain_drafts
-from weft.generator.merge import merge_files
-from weft.generator.plan import plan_hash
+from weft.generator.bundle import PLAN_FILE, TRACE_FILE, make_bundle
+from weft.generator.compile.compiler import compile_drafts
+from weft.generator.merge import Versions, keep_unchanged, merge_files
+from weft.generator.plans.plan import plan_hash
 from weft.ids import AGENT_NAME, name_error, segment_error
 from weft.packages.archive.importing import Comparison, compare
-from weft.packages.archive.staging import create_folder, replace_all, replace_folder
+from weft.packages.archive.staging import create_folder, replace_all
 from weft.packages.folder import read_files
 from weft.packages.reader import read_package
 from weft.packages.review import review_package
 from weft.packages.workspace import PACKAGES, PACKS
+from weft.spec.plan import ActionPlan
 
 #: The folder of Weft's files in a workspace, and the folder of generations in it.
 _OWN: Final = ".weft"
 _GENERATED: Final = Path(_OWN) / "generated"
 _BASE: Final = _GENERATED / "base"
+
+#: The file of a staging folder with everything that the checks found.
+REPORT_FILE: Final = "findings.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +97,35 @@ class Promotion:
 
 
 def stage(bundle: Mapping[str, Any], workspace: Path, run: str) -> Path:
-    """Write the packages of a run to a staging folder, and return it."""
+    """Write the packages of a run to a staging folder, and return it.
+
+    A folder that exists is not changed: people may have repaired the packages in it.
+    """
     files = {
         f"{name}/{path}": text.encode()
         for name, package in bundle_packages(bundle).items()
         for path, text in package.items()
     }
     files |= {f"{PACKS}/{name}": text.encode() for name, text in _pack(bundle).items()}
+    files[REPORT_FILE] = str(bundle.get("report") or "").encode()
     make_folder(workspace / _OWN, "generated packages")
     folder = workspace / _GENERATED / run
     if not folder.exists():
         create_folder(folder, files)
-    elif read_files(folder).files != files:
-        replace_folder(folder, files)
     return folder
+
+
+def staged_bundle(bundle: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return a bundle with the packages as they are in its staging folder, with hand repairs."""
+    packages = {
+        name: {
+            path: text
+            for path, raw in (_read_present(folder / name, None) or {}).items()
+            if (text := _text(raw)) is not None
+        }
+        for name in bundle_packages(bundle)
+    }
+    return {**bundle, "packages": packages}
 
 
 def bundle_packages(bundle: Mapping[str, Any]) -> dict[str, dict[str, str]]:
@@ -136,36 +156,62 @@ def _unsafe_name_error(name: str, fault: str) -> UsageError:
     )
 
 
-def prepare(bundle: Mapping[str, Any], folder: Path, workspace: Path, *, update: bool) -> Promotion:
+def prepare(
+    bundle: Mapping[str, Any],
+    folder: Path,
+    workspace: Path,
+    *,
+    update: bool,
+    plan_given: bool = False,
+) -> Promotion:
     """Plan the promotion of packages to a folder; packs go into `packs` beside it.
 
-    A package that was generated from another plan is a conflict unless `update` is set.
+    A package that was generated from another plan is a conflict unless `update` is set. A plan that
+    was given, also as a form, may be a changed one. What does not depend on a change of its plan
+    stays as it was generated last, if the result has no errors.
     """
+    is_same = (_is_same_brief, _is_changed_plan) if plan_given else (_is_same_brief,)
+    same = [
+        name
+        for name, files in bundle_packages(bundle).items()
+        for place in (_base(folder, workspace) / name, folder / name)
+        if any(check(place, files) for check in is_same)
+    ]
+    kept = _prepare(bundle, folder, workspace, None if update else same, keep=True)
+    if not kept.errors:
+        return kept
+    replaced = _prepare(bundle, folder, workspace, None if update else same, keep=False)
+    return replaced if replaced.ok else kept
+
+
+def _prepare(
+    bundle: Mapping[str, Any],
+    folder: Path,
+    workspace: Path,
+    same: Collection[str] | None,
+    *,
+    keep: bool,
+) -> Promotion:
+    """Plan a promotion; `same` are the packages that may be updated, None means all."""
     base = _base(folder, workspace)
     packages = bundle_packages(bundle)
     planned = [
-        _plan_change(name, folder / name, base / name, files) for name, files in packages.items()
-    ]
-    same = [
-        name
+        _plan_change(name, folder / name, base / name, files, keep=keep)
         for name, files in packages.items()
-        if any(_is_same_brief(place / name, files) for place in (base, folder))
     ]
-    others = [folder / name for name in packages if name not in same]
+    others = [folder / name for name in packages if same is not None and name not in same]
     at = (workspace if folder.resolve() == workspace.resolve() else folder.parent) / PACKS
     for name, text in _pack(bundle).items():
         planned.append(_plan_change(name, at, base / PACKS, {name: text}, alone=True))
         # A pack has the plan of its packages.
-        others += [] if same else [at / name]
+        others += [] if same or same is None else [at / name]
     strangers = tuple(plan.stranger for plan in planned if plan.stranger)
     promotion = Promotion(
         changes=tuple(plan.change for plan in planned if plan.change),
         workspace=workspace,
         conflicts=tuple(line for plan in planned for line in plan.conflicts),
         strangers=strangers,
-        others=tuple(
-            path for path in others if not update and path.exists() and path not in strangers
-        ),
+        others=tuple(path for path in others if path.exists() and path not in strangers),
     )
     if not promotion.ok:
         return promotion
@@ -194,11 +240,32 @@ def _purposes(plan: str | bytes) -> list[str]:
     ]
 
 
+def _is_changed_plan(base: Path, files: Mapping[str, str]) -> bool:
+    """Return whether these files have a step of the last generated plan, with the same task."""
+    try:
+        plan = (base / PLAN_FILE).read_bytes()
+        return not _tasks(plan).isdisjoint(_tasks(files[PLAN_FILE]))
+    except (OSError, KeyError, TypeError, ValueError):
+        return False
+
+
+def _tasks(plan: str | bytes) -> set[tuple[str, str]]:
+    """Return the modules of a plan without their numbers."""
+    modules = json.loads(plan)["WorkflowStrategy"]["modules"]
+    return {
+        (module["module_name"].partition(": ")[2], module["module_description"])
+        for module in modules
+    }
+
+
 def is_promoted(bundle: Mapping[str, Any], workspace: Path) -> bool:
-    """Return whether packages were promoted, and nothing was generated there since."""
+    """Return whether packages were promoted, and nothing was generated there from another plan."""
     base = workspace / _BASE
     return all(
-        any(_read_present(at / name, None) == _encode(files) for at in (base, *base.glob("*")))
+        any(
+            (_read_present(at / name, None) or {}).get(PLAN_FILE) == files[PLAN_FILE].encode()
+            for at in (base, *base.glob("*"))
+        )
         for name, files in bundle_packages(bundle).items()
     )
 
@@ -215,7 +282,13 @@ class _PlannedChange:
 
 
 def _plan_change(
-    name: str, folder: Path, base: Path, files: Mapping[str, str], *, alone: bool = False
+    name: str,
+    folder: Path,
+    base: Path,
+    files: Mapping[str, str],
+    *,
+    alone: bool = False,
+    keep: bool = False,
 ) -> _PlannedChange:
     """Plan the change of one package; with `alone`, its file shares the folder with others."""
     generated = _encode(files)
@@ -230,6 +303,9 @@ def _plan_change(
     if not known and present != generated:
         return _PlannedChange(stranger=place)
     known = known or generated
+    if keep:
+        files = _unchanged_kept(name, known, files)
+        generated = _encode(files)
     # Files that are not text belong to the person.
     mine = {path: text for path, raw in present.items() if (text := _text(raw)) is not None}
     mine |= {PLAN_FILE: files[PLAN_FILE]} if _is_same_plan(mine, files) else {}
@@ -254,6 +330,26 @@ def _plan_change(
     return _PlannedChange(Change(name, folder, base, generated, result, comparison, edited))
 
 
+def _unchanged_kept(
+    name: str, base: Mapping[str, bytes], files: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Return the files with what the change of the plan does not concern as it was generated."""
+    try:
+        plans = [
+            read_plan(PLAN_FILE, text) for text in (base[PLAN_FILE].decode(), files[PLAN_FILE])
+        ]
+    except (KeyError, UnicodeDecodeError, UsageError):
+        return files  # A pack, or the plan was replaced.
+    old, new = (_compiled(plan).get(name, {}) for plan in plans)
+    texts = {path: raw.decode() for path, raw in base.items()}
+    about = {path: files[path] for path in (PLAN_FILE, TRACE_FILE)}
+    return {**keep_unchanged(Versions(texts, files, old, new)), **about}
+
+
+def _compiled(plan: ActionPlan) -> Mapping[str, Mapping[str, str]]:
+    return make_bundle(plan, compile_drafts(plan)).packages
+
+
 def _as_planned(name: str, present: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the files that the plan in a package generates; for packages made elsewhere."""
     try:
@@ -263,7 +359,7 @@ def _as_planned(name: str, present: Mapping[str, bytes]) -> dict[str, bytes]:
         return {}
     if made_from != plan_hash(plan):
         return {}
-    return _encode(make_bundle(plan, plain_drafts(plan)).packages.get(name, {}))
+    return _encode(_compiled(plan).get(name, {}))
 
 
 def _read_present(folder: Path, only: Mapping[str, bytes] | None) -> dict[str, bytes] | None:

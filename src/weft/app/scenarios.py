@@ -2,18 +2,20 @@
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
+from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Final, cast
 
 from weft.adapters.files import WorkspaceFiles
 from weft.adapters.models.provider_errors import as_object
 from weft.adapters.models.sample import SampleModel
 from weft.adapters.models.sample_moves import steering_of
 from weft.adapters.models.sample_values import sample_value
-from weft.app.made_up import SimulatedWorld
+from weft.app.simulated.made_up import SimulatedWorld
+from weft.app.simulated.stand_ins import answering_code, decided_by_code, set_by_code
 from weft.check.subject import Subject
 from weft.context.audience import Audience
 from weft.context.segment import shown
@@ -26,9 +28,10 @@ from weft.engine.timers import NEVER
 from weft.errors import UsageError, WeftError
 from weft.findings import Finding, Json
 from weft.findings import Path as KeyPath
+from weft.generator.judge.simulation import ScenarioRun
 from weft.ids import USER
 from weft.packages.reader import Package
-from weft.packages.scenarios import UNDO, ScenarioFile, cases_of
+from weft.packages.scenarios import UNDO, ScenarioFile, cases_of, read_scenarios
 from weft.packages.workspace import PACKAGES
 from weft.ports.model import Model, ModelReply, ModelRequest
 from weft.ports.scope import Scope
@@ -38,6 +41,7 @@ from weft.runtime.workflow import LINKING, Linking, Workflow
 from weft.spec.orchestrator import WorkflowDependencies
 from weft.spec.scenario import ANY_TURNS, Expected, Scenario, ScenarioCase, ScenarioStep
 from weft.spec.variables import EnvironmentSource, ExternalSource
+from weft.spec.workflow import WorkflowSpec
 from weft.testing.clock import ManualClock
 from weft.testing.hosts import host_for
 from weft.testing.models import FunctionModel, ScriptedModel
@@ -72,6 +76,8 @@ class ScenarioResult:
     #: What was otherwise than it says, by the path of the value in the file; or what is wrong with
     #: the file.
     findings: Mapping[KeyPath, Finding]
+    #: What the case with the differences expects, and how its run went.
+    course: "tuple[Expected, RunFacts] | None" = None
 
     def as_json(self) -> dict[str, Json]:
         """Return the result as JSON can hold it."""
@@ -95,7 +101,7 @@ async def run_scenario(
         play.differ((), f"the scenario did not end within {SECONDS:g} s")
     except WeftError as error:
         play.differ((), f"the scenario cannot run: {error}", *_hint(error))
-    return ScenarioResult(package.name, file.name, play.differences)
+    return ScenarioResult(package.name, file.name, play.differences, play.course)
 
 
 def _hint(error: WeftError) -> tuple[str, ...]:
@@ -108,7 +114,7 @@ class _Play:
     #: Of the present case: its model, the user of its run, and the run.
     _model: Model
     _me: Scope
-    _run: str
+    _run: str = ""
     _host: Host
 
     def __init__(self, package: Package, file: ScenarioFile, scenario: Scenario) -> None:
@@ -121,6 +127,7 @@ class _Play:
         self._scenario = scenario
         self._clock = ManualClock()
         self.differences: dict[KeyPath, Finding] = {}
+        self.course: tuple[Expected, RunFacts] | None = None
 
     async def run(self, linking: Linking) -> None:
         """Run all cases, until one differs. Raises WeftError if the package cannot run."""
@@ -158,6 +165,8 @@ class _Play:
                 if script.left and not self.differences:
                     self.differ((*path, "replies"), f"{script.left} replies were not used")
                 if self.differences:
+                    if self._run:
+                        self.course = (case.expect, await facts_of(self._host, await self._rest()))
                     return
 
     async def _reply(self, request: ModelRequest) -> ModelReply:
@@ -171,6 +180,7 @@ class _Play:
     async def _play(self, case: ScenarioCase, path: KeyPath) -> None:
         """Start the run of a case, do the steps, and compare."""
         try:
+            self._run = ""
             self._run = await self._start(case)
         except WeftError as error:
             self.differ(path, f"the run does not start: {error}", *_hint(error))
@@ -384,3 +394,75 @@ def _ended(row: RunRow) -> str:
 def _cut(value: Json) -> str:
     text = shown(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def run_generated_scenarios(
+    spec: WorkflowSpec, code: Mapping[str, bytes], tests: Mapping[str, str]
+) -> tuple[ScenarioRun, ...]:
+    """Run the scenarios of a generated package with stand-ins: its code is not executed.
+
+    Values that only the code sets are not compared.
+    """
+    subject = Subject(spec, code={path: raw.decode() for path, raw in code.items()})
+    package = Package(
+        folder=Path(spec.orchestrator.workflow_name),
+        spec=spec,
+        files={},
+        code=answering_code(subject),
+        tests={path: text.encode() for path, text in tests.items()},
+    )
+    uncertain = set_by_code(subject)
+    files = [_without(file, uncertain) for file in read_scenarios(package)]
+
+    deciding = decided_by_code(subject)
+
+    async def run() -> list[ScenarioRun]:
+        return [_rated(await run_scenario(package, file), deciding) for file in files]
+
+    return tuple(asyncio.run(run()))
+
+
+def _rated(result: ScenarioResult, deciding: Collection[str]) -> ScenarioRun:
+    """Return what a scenario with stand-ins shows: nothing after a call that code decides.
+
+    What came before the call counts, and whom the run asked, as no code decides that.
+    """
+    differences = tuple(map(_in_words, result.findings.values()))
+    if result.course is None:
+        return ScenarioRun(result.name, differences)
+    expect, facts = result.course
+    before, called = _decided(facts, deciding)
+    wanted, route = expect.requests or {}, expect.route
+    others = any(facts.requests[tool] != wanted[tool] for tool in wanted.keys() & facts.requests)
+    begins = route is None or any(goes_along(before, route[:end]) for end in range(len(route) + 1))
+    if called and begins and not others:
+        return ScenarioRun(result.name, rests_on=tuple(sorted(called)))
+    return ScenarioRun(result.name, differences)
+
+
+def _decided(facts: RunFacts, deciding: Collection[str]) -> tuple[list[str], set[str]]:
+    """Return the turns up to the first call that code decides, and the tools so called."""
+    turns, called = list[str](), set[str]()
+    for event in facts.events:
+        if isinstance(event.data, kinds.TurnStarted) and not called:
+            turns.append(event.data.agent)
+        elif isinstance(event.data, kinds.ToolCalled) and event.data.tool in deciding:
+            called.add(event.data.tool)
+    return [turn for turn, _ in groupby(turns)], called
+
+
+def _without(file: ScenarioFile, names: Collection[str]) -> ScenarioFile:
+    """Return a scenario that does not compare these variables."""
+
+    def case(given: ScenarioCase) -> ScenarioCase:
+        kept = {key: value for key, value in given.expect.variables.items() if key not in names}
+        expect = given.expect.model_copy(update={"variables": kept})
+        then = case(given.then) if given.then else None
+        return given.model_copy(update={"expect": expect, "then": then})
+
+    scenario = case(file.scenario) if file.scenario else None
+    return replace(file, scenario=cast("Scenario | None", scenario))
+
+
+def _in_words(finding: Finding) -> str:
+    return "; ".join((finding.message, *finding.cause))

@@ -14,8 +14,9 @@ from weft.adapters.models.sample_moves import Steering
 from weft.adapters.models.sample_values import allowed_at, matching_text, put_at, sample_value
 from weft.adapters.python_tools.loader import PythonToolLoader
 from weft.adapters.vault import MemoryVault
-from weft.app.coverage import Coverage
-from weft.app.made_up import SimulatedWorld
+from weft.app.simulated.coverage import Coverage
+from weft.app.simulated.made_up import SimulatedWorld
+from weft.app.simulated.stand_ins import link_stand_ins
 from weft.check.subject import Subject
 from weft.engine.compiled import CompiledWorkflow
 from weft.engine.events import ToolRequest
@@ -23,14 +24,14 @@ from weft.engine.rows import Batch, RequestRow
 from weft.engine.variables.triggers import dig
 from weft.errors import WeftError
 from weft.findings import Json
-from weft.generator.simulation import SimulatedRun, Simulation
+from weft.generator.judge.simulation import SimulatedRun, Simulation
 from weft.ports.clock import Clock
 from weft.ports.model import ModelReply, ModelRequest
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer, UserMessage
 from weft.runtime.tools.forms import APPROVAL
-from weft.runtime.workflow import Workflow, link
+from weft.runtime.workflow import Workflow
 from weft.spec.orchestrator import WorkflowDependencies
 from weft.spec.part import JsonMap
 from weft.spec.tools import AgentTool, UiTool
@@ -70,8 +71,8 @@ def simulate(
 ) -> Simulation:
     """Run a workflow until everything the explorer knows is covered, or a limit is reached.
 
-    The code is executed, in an event loop of its own, so that a thread of a tool may call this.
-    Nothing leaves the machine.
+    The code is read and not executed: stand-ins take its place. The runs have an event loop of
+    their own, so that a thread of a tool may call this. Nothing leaves the machine.
     """
     if spec.board is not None or spec.flow is not None:
         return Simulation(problems=("only conversations can be simulated",))
@@ -93,7 +94,7 @@ async def _simulated(
     problems: dict[str, None] = {}
     loader = PythonToolLoader()
     try:
-        workflow = link(spec, code, loader)
+        workflow = link_stand_ins(subject, coverage, loader)
     except WeftError as error:
         loader.close()
         return _told(coverage, (), (f"the workflow cannot be linked: {error}",))

@@ -167,8 +167,8 @@ LINK004 error: Object is not available here
   example: "function": "newsroom.checks:check_facts"    (newsroom is not installed here)
 
 GEN001 error: Simulated run failed
-  why: A generated package is run with a simulated model and simulated users. One of these runs
-    failed, did not end within its turns, or a tool failed in it.
+  why: A generated package is run with a simulated model, simulated users, and stand-ins for its
+    tools. One of these runs failed or did not end within its turns.
   fix: Correct the handoff or tool that the finding names.
   example: a run did not end within its 20 turns
 
@@ -183,8 +183,96 @@ GEN003 warning: Library is not installed
   fix: Install it where Weft runs: pip install -r requirements.txt
   example: requirements.txt: stripe
 
-GEN004 error: Generated tool uses code outside the package
-  why: Installed code would be executed without review while the package is generated.
+GEN004 error: Generated package uses code outside itself
+  why: Installed code and tool servers would run without review while the package is generated.
   fix: Write the tool as a file of the package.
   example: {"agent": "Clerk", "file": "python:shutil", "function": "rmtree"}
+
+GEN005 error: Part of a generated package is missing
+  why: An agent of the Generator returned no usable output for this workflow.
+  fix: Return the whole part. Where a plan has several workflows, `more` has those of the others.
+  example: HandoffsAgent has no output for Billing
+
+GEN006 error: Generated code is refused
+  why: Code that a model wrote is read and must use only what is listed. This file cannot be left
+    out, because the package depends on it.
+  fix: Write the file as the message says. The format card lists the rules.
+  example: hooks/privacy.py is refused: it imports os, which is not allowed
+
+GEN007 error: Form or plan is refused
+  why: What a form or an edited plan says is not complete, or one part contradicts another.
+  fix: Correct the line that the finding names.
+  example: outcomes: {done: Reviw}    (there is no step Reviw)
+
+GEN010 error: Element of the plan is missing
+  why: The approved plan has an agent, tool, hook, variable, field or outcome that the package
+    lacks.
+  fix: Add it under the name that the plan uses.
+  example: IntakeAgent has no tool look_up_medication
+
+GEN011 error: Another person is asked than planned
+  why: A question is for the people in `for`; without it, for the user of the run. On a server,
+    developers can answer in their place.
+  fix: Declare a UI tool whose `for` is the approver of the plan.
+  example: approve_invoice asks the user of the run; the plan says role:finance_manager
+
+GEN012 error: Data differs from the plan
+  why: The plan says how a document is found, who shares it, and what is in it. Another key mixes
+    cases of different people, or finds nothing.
+  fix: Use the source, key, collection and fields of the plan.
+  example: intake_record is found by user_id; the plan says chat_id
+
+GEN013 error: Outcome leads elsewhere than planned
+  why: The plan says what follows after each outcome. No rule of the agent does that.
+  fix: Add or correct the handoff rule, with the condition of the plan.
+  example: RedFlagAgent does not lead to Doctor Alert when it comes to present
+
+GEN014 error: User is not told
+  why: Only messages of agents in visual_agents, and the `tell` of a UI tool, reach the user.
+  fix: Show the agent, or say the text in `tell` or in the greeting.
+  example: NoticeAgent must tell the user and is not in visual_agents
+
+GEN015 error: Start differs from the plan
+  why: The run would start at another time, by another event, or without the planned fields.
+  fix: Use the trigger of the plan.
+  example: cron of the start is 0 19 * * *; the plan says 0 7 * * *
+
+GEN016 error: Watched word is not heard
+  why: The plan names words of the user that interrupt the work. No trigger matches them, or no
+    rule with scope `pre` leads to who takes over.
+  fix: Match every word by a user_text trigger, and test its variable in a rule of every agent that
+    hears the user.
+  example: no trigger matches a message of the user with "chest pain"
+
+GEN017 error: Prompt does not mention a tool
+  why: A model calls a tool when its prompt says so. Otherwise the step is likely to be skipped.
+  fix: Say in the prompt when to call the tool.
+  example: the prompt of IntakeAgent does not mention look_up_medication
+
+GEN018 error: Prompt does not say what must never happen
+  why: The plan names what must never happen. An agent that the user sees does not know it.
+  fix: Repeat the sentence in the prompt of the agent.
+  example: the prompt of IntakeAgent does not say "Never diagnose."
+
+GEN019 error: Code does not do what the plan says
+  why: A tool does not read or set the planned data, a hook returns nothing, or a value is set
+    before its tool has accepted it.
+  fix: Correct the code, or the trigger that the finding names.
+  example: InvoiceChecker reads vendors in the plan, and neither its prompt nor its tools do
+
+GEN020 error: Unplanned effect
+  why: A service, a collection, an agent, a person or a setting is not in the approved plan.
+  fix: Remove it, or have the plan changed.
+  example: copy_sent asks Archive, which is not in the plan
+
+GEN021 error: Service is not called as planned
+  why: A tool that must change something only reads with GET, or its failure goes unnoticed.
+  fix: Use method POST, PUT, PATCH or DELETE, and on_error fail or a tool_failed trigger.
+  example: book_payment (Book the payment.) calls Ledger with GET only
+
+GEN022 error: Scenario of the plan differs
+  why: A scenario was run with stand-ins for the tools of the package, and did not go as the plan
+    expects.
+  fix: Correct the package, or the expectation where it depends on what a tool computes.
+  example: plan_1: the route differs
 """

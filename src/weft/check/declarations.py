@@ -8,9 +8,10 @@ from weft.check.parts import kinds_in, placed_parts
 from weft.check.spelling import agent_meant
 from weft.check.subject import Subject, listed_once
 from weft.findings import Json, Path
+from weft.spec.orchestrator import DatabaseStart, FormStart, WebhookStart
 from weft.spec.tools import AgentTool, McpServer, UiTool
 from weft.spec.triggers import BringsValue, CustomTrigger, ModelFailedTrigger, Trigger
-from weft.spec.variables import Transition
+from weft.spec.variables import DerivedSource, Transition
 
 
 def serving(subject: Subject, tool: str) -> list[McpServer]:
@@ -33,6 +34,18 @@ def automatic_tools(subject: Subject, agent: str) -> list[tuple[int, AgentTool |
     """Return the agent's tools that its structured output calls, with their index."""
     tools = enumerate(subject.spec.tools)
     return [(index, tool) for index, tool in tools if tool.auto_invoke and tool.agent == agent]
+
+
+def comes_with_start(subject: Subject, name: str) -> bool:
+    """Return whether a derived variable may begin with a field of what starts the run."""
+    start = subject.spec.orchestrator.trigger
+    if isinstance(start, FormStart) and start.form:
+        return name in subject.models.get(start.form, {})
+    return isinstance(start, FormStart | WebhookStart | DatabaseStart)
+
+
+def has_trigger(source: DerivedSource) -> bool:
+    return bool(source.triggers) or any(step.trigger for step in source.transitions)
 
 
 def lacks_model(subject: Subject, agent: str) -> bool:

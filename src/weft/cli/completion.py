@@ -76,6 +76,7 @@ SCHEMAS: Final = (
     "board",
     "pack",
     "action_plan",
+    "form",
     "scenario",
 )
 

@@ -90,7 +90,11 @@ def _explain(
         case UnknownOptionError():
             word = error.token.keyword or error.token.value
             own = [name for argument in error.argument_collection for name in argument.names]
-            return f"unknown option {word}", did_you_mean(nearest(word, [*own, *options]))
+            near = did_you_mean(nearest(word, [*own, *options]))
+            # The model of a server or worker is a setting of its environment.
+            return f"unknown option {word}", [
+                "set WEFT_MODEL=sample"
+            ] if word == "--model" else near
         case MissingArgumentError():
             return _missing(error)
         case CoercionError(token=Token() as token):

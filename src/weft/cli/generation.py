@@ -1,5 +1,6 @@
 """Following a generation: answer its requests, promote its packages, print the next steps."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,18 +19,21 @@ from weft.app.generation import (
     STEP_AGENTS,
     Generation,
     PlanPart,
-    StepName,
     commented_part,
     part_makers,
     read_generation,
 )
-from weft.app.promotion import Promotion, is_promoted, prepare, promote, stage
+from weft.app.promotion import (
+    REPORT_FILE,
+    Promotion,
+    stage,
+)
 from weft.cli.chat.conversation import AtTerminal, Session, Subscription, converse
 from weft.cli.chat.follow_run import recorded_events
 from weft.cli.chat.form import ask_form
 from weft.cli.chat.person import Person, stdin_is_terminal
-from weft.cli.failure import CommandFailed, Exit, Failure, code_of, usage
-from weft.cli.hosting import JournalLocation, hosted
+from weft.cli.failure import Exit, Failure, code_of, usage
+from weft.cli.hosting import hosted
 from weft.cli.pages.findings import painted_diff
 from weft.cli.pages.generation import (
     ProgressView,
@@ -41,6 +45,14 @@ from weft.cli.pages.generation import (
     report_lines,
 )
 from weft.cli.pages.runs import RunStatus, outcome_text
+from weft.cli.promotion import (
+    HOW_TO_ANSWER,
+    HOW_TO_COMPLETE,
+    Wishes,
+    command_to_continue,
+    is_wanted,
+    promote_packages,
+)
 from weft.cli.results import Hidden, print_failure
 from weft.cli.scope import command_scope
 from weft.cli.streams import Streams, clean, clean_lines
@@ -48,7 +60,6 @@ from weft.engine.rows import RequestRow, RunRow
 from weft.findings import Json
 from weft.generator.assisted import TRIES
 from weft.generator.steps import is_generator
-from weft.packages.workspace import PACKAGES
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer, Signal
 from weft.runtime.workflow import Workflow
@@ -66,32 +77,11 @@ PackagesFolder: TypeAlias = Annotated[
 #: The answer to a model that asks in words where there is no person.
 _DEFAULTS: Final = "Take what you think best for everything that is open, and show the form."
 
-#: Printed after a comment without effect; the designer understands these words.
-IGNORED: Final = (
-    "the comment changed nothing in the plan; the designer understands, for example: "
-    "add specialist NAME, remove NAME, rename NAME to NAME, pattern: NAME, approval by NAME"
-)
+#: Printed after a comment without effect.
+IGNORED: Final = "the comment changed nothing in the plan; edit it yourself: weft plan edit RUN"
 
 #: The tools whose request ends a step.
 _LAST_TOOLS: Final = {"plan": APPROVALS, "files": (DOWNLOAD,)}
-
-
-@dataclass(frozen=True)
-class Wishes:
-    """What a person has decided before the generation asks."""
-
-    #: Answers by field, to any request.
-    answers: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    #: Run without prompts: accept the defaults, the plan and the package.
-    approve: bool = False
-    promote: bool = False
-    #: Also update a package that was generated from another plan.
-    update: bool = False
-    until: StepName | None = None
-    #: The folder for packages.
-    output: Path | None = None
-    #: The hash of the plan that was commented on.
-    commented: str = ""
 
 
 async def follow_generation(
@@ -119,6 +109,9 @@ async def follow_generation(
             if request.tool in _LAST_TOOLS.get(wishes.until or "", ()):
                 return True
             signal = answering.known(request, generation)
+            asks = request.kind == "chat" or request.tool == INTERVIEW
+            if signal is None and not asks and wishes.refuses(request.tool, generation):
+                return False
             if signal is None and request.kind == "chat":
                 session.streams.note(clean_lines(view.words))
             signal = signal or await answering.ask(request, generation)
@@ -174,10 +167,18 @@ class _Answering:
         if request.tool in APPROVALS:
             return self._decision(request, generation)
         if request.tool == DOWNLOAD:
-            approved = "approved" if approve or self._wishes.promote else None
-            chosen = answers.get("promotion", approved)
-            return None if chosen is None else {"promotion": chosen}
+            return self._promotion(generation)
         return None
+
+    def _promotion(self, generation: Generation) -> Json:
+        """Return the decision on the packages."""
+        if self._wishes.answers.get("promotion") == "declined":
+            return {"promotion": "declined"}
+        accepted = self._accepts(DOWNLOAD, generation)
+        return {"promotion": "approved"} if accepted else None
+
+    def _accepts(self, tool: str | None, generation: Generation) -> bool:
+        return self._wishes.accepts(tool) and not self._wishes.refuses(tool, generation)
 
     def _decision(self, request: RequestRow, generation: Generation) -> Json:
         """Return the decision on the plan; the same comment is not made twice."""
@@ -188,7 +189,7 @@ class _Answering:
         if decision == ADJUST and all(each["text"] != text for each in generation.comments):
             about = commented_part(str(text), cast("PlanPart | None", answers.get("about")))
             return {"plan_acceptance": ADJUST, **named, "about": about, "comments": text}
-        accepted = decision == ACCEPTED or self._wishes.approve
+        accepted = self._accepts(request.tool, generation)
         return {"plan_acceptance": ACCEPTED, **named} if accepted else None
 
     async def _ask(self, request: RequestRow, generation: Generation) -> Signal:
@@ -271,10 +272,22 @@ class GenerationEnd(RunStatus):
 
     @property
     def exit(self) -> Exit:
-        """The exit code: 4 if it waits, 1 if it failed."""
+        """The exit code: 4 if it waits, 1 if it failed or its packages have errors."""
         if self.row.status == "ended":
-            return Exit.DONE if self.row.outcome == "completed" else Exit.FAILED
+            is_done = self.row.outcome == "completed" and not self._has_errors
+            return Exit.DONE if is_done else Exit.FAILED
         return Exit.DONE if self.stopped else Exit.WAITING
+
+    @property
+    def _has_errors(self) -> bool:
+        """Whether the checks found errors, and the packages were not repaired and promoted."""
+        return not (cast("Generation", self.generation).is_promotable or self.promotion.changes)
+
+    @property
+    def _promote(self) -> str:
+        """The command that promotes the packages."""
+        skeleton = " --skeleton" if cast("Generation", self.generation).skeleton else ""
+        return f"{command_to_continue(self.row, self.wishes, self.location)} --promote{skeleton}"
 
     def show(self, streams: Streams) -> None:
         """Print the packages, and what to do next."""
@@ -290,11 +303,19 @@ class GenerationEnd(RunStatus):
             hint = f"see what happened: {self.inspect}"
             failure = Failure(Exit.FAILED, outcome_text(self.row), hint=(hint,), run=self.row.run)
             print_failure(failure, streams)
+        elif self._has_errors:
+            generation = cast("Generation", self.generation)
+            hint = [f"repair the files in {self.staged}; {REPORT_FILE} lists what to do"]
+            if generation.unanswered:
+                hint.append(HOW_TO_ANSWER)
+            hint.append(f"then: {self._promote}")
+            message = "the package has findings and was not promoted"
+            failure = Failure(Exit.FAILED, message, hint=tuple(hint), run=self.row.run)
+            print_failure(failure, streams)
         else:
-            if not _is_wanted(cast("Generation", self.generation), self.wishes):
+            if not is_wanted(cast("Generation", self.generation), self.wishes):
                 streams.note(clean(f"not promoted; its files are in {self.staged}"))
-                again = _again(self.row, self.wishes, self.location)
-                streams.note(f"  promote: {again} --promote")
+                streams.note(f"  promote: {self._promote}")
             streams.note(f"  inspect: {self.inspect}")
 
     def _show_next(self, streams: Streams) -> None:
@@ -302,24 +323,33 @@ class GenerationEnd(RunStatus):
         run, options, asked = self.row.run, self.location.options, self.requests
         tool = asked[0].tool if asked else None
         output = f" -o {quote(str(self.wishes.output))}" if self.wishes.output else ""
-        continue_ = _again(self.row, self.wishes, self.location)
+        continue_ = command_to_continue(self.row, self.wishes, self.location)
         commands: dict[str, str] = {}
         waits_for = ""
+        generation = cast("Generation", self.generation)
         if tool in APPROVALS:
             waits_for = "the approval of its plan"
             commands["show"] = f"weft plan show {run}{options}"
-            commands["approve"] = f"weft plan approve {run}{output}{options}"
+            commands["edit"] = f"weft plan edit {run}{options}"
+            skeleton = " --skeleton" if generation.skeleton else ""
+            commands["approve"] = f"weft plan approve {run}{output}{skeleton}{options}"
             commands["comment"] = f"weft plan comment {run} TEXT{output}{options}"
         elif tool == DOWNLOAD:
             waits_for = "the approval of its packages"
-            commands["promote"] = f"{continue_} --promote"
+            commands["promote"] = self._promote
         elif asked:
             waits_for = "an answer to its interview" if tool else "a message"
             commands["answer"] = f"weft runs answer {run}{options}"
             commands["answers"] = f"{continue_} --answers FILE"
             commands["defaults"] = f"{continue_} --approve"
         commands["continue"] = continue_
-        rounds = cast("Generation", self.generation).rounds
+        if tool in (*APPROVALS, DOWNLOAD) and self.wishes.refuses(tool, generation):
+            streams.problem("a skeleton is accepted only with --skeleton:")
+            for reason in generation.skeleton:
+                streams.problem(clean(f"  {reason}"))
+            commands = HOW_TO_COMPLETE | commands
+            commands["as it is"] = f"{continue_} --approve --skeleton"
+        rounds = generation.rounds
         if rounds and rounds[-1].hash == self.wishes.commented:
             streams.problem(IGNORED)
         if self.stopped:
@@ -345,79 +375,7 @@ async def close_generation(session: Session, wishes: Wishes, *, stopped: bool) -
         staged = stage(generation.bundle, location.workspace, session.run)
     for line in report_lines(generation, made):
         session.streams.note(clean(line))
-    promotion = _promote(generation, end.row, wishes, location)
+    # In a thread: packages that were refused are checked again with simulated runs.
+    work = partial(promote_packages, session.streams, generation, end.row, wishes, location, staged)
+    promotion = await asyncio.to_thread(work)
     return replace(end, generation=generation, made=made, staged=staged, promotion=promotion)
-
-
-def _promote(
-    generation: Generation, row: RunRow, wishes: Wishes, location: JournalLocation
-) -> Promotion:
-    """Promote the packages if that was approved; raises if something is in the way."""
-    done = generation.bundle and row.outcome == "completed"
-    if not (done and _is_wanted(generation, wishes)):
-        return Promotion(())
-    folder, update = output_folder(location, wishes.output), wishes.update or generation.plan_given
-    promotion = prepare(generation.bundle, folder, location.workspace, update=update)
-    if not promotion.ok:
-        raise _cannot_promote(promotion, row, wishes, location)
-    promote(promotion)
-    return promotion
-
-
-def _is_wanted(generation: Generation, wishes: Wishes) -> bool:
-    """Return whether packages shall be promoted; --promote overrides an earlier refusal."""
-    now = wishes.promote and wishes.answers.get("promotion") != "declined"
-    return generation.promotion == "approved" or now
-
-
-def output_folder(location: JournalLocation, output: Path | None) -> Path:
-    """Return the folder for packages."""
-    return location.workspace / PACKAGES if output is None else output
-
-
-def how_to_promote(row: RunRow, generation: Generation, location: JournalLocation) -> str:
-    """Return the command that promotes approved packages; empty if there are none."""
-    approved = row.outcome == "completed" and generation.promotion == "approved"
-    if not approved or is_promoted(generation.bundle, location.workspace):
-        return ""
-    return f"{_again(row, Wishes(), location)} --promote"
-
-
-def _again(row: RunRow, wishes: Wishes, location: JournalLocation) -> str:
-    output = f" -o {quote(str(wishes.output))}" if wishes.output else ""
-    return f"weft generate --run {row.run}{output}{location.options}"
-
-
-def _cannot_promote(
-    promotion: Promotion, row: RunRow, wishes: Wishes, location: JournalLocation
-) -> CommandFailed:
-    again = f"{_again(row, wishes, location)} --promote"
-    found = promotion.strangers or promotion.others
-    places = ", ".join(map(str, found))
-    hint = (f"then: {again}",)
-    if promotion.strangers:
-        message = f"{places} already exists and was not generated here"
-        hint = ("move it away, or name another folder: -o DIR", *hint)
-    elif promotion.others:
-        message = f"{places} already exists and was generated from another plan"
-        hint = (
-            f"update it and keep your changes: {again} --update",
-            "or name a folder: -o DIR; or start again with a goal of two to four words: its name",
-        )
-    elif promotion.conflicts:
-        message = "the same lines were changed by hand and by the generation"
-        staged = f".weft/generated/{row.run}"
-        new = f"compare with the files in {staged} and take the new lines from there"
-        hint = (new, f"{hint[0]}; then change them again")
-    else:
-        message = "your changes do not fit the generated files"
-    return CommandFailed(
-        Failure(
-            Exit.CONFLICT,
-            f"{message}; nothing was changed",
-            cause=() if found else promotion.conflicts,
-            hint=hint,
-            findings=promotion.errors,
-            run=row.run,
-        )
-    )

@@ -301,6 +301,7 @@ async def hosted(
             works=works,
             reading=reading,
             default_model=default_model,
+            reads_replies=True,
         )
         with output_kept():
             async with host:

@@ -13,6 +13,7 @@ from typing import Annotated, Final, NamedTuple, TypeAlias, cast
 from cyclopts import Parameter
 
 from weft.app.models import SAMPLE, default_model_of
+from weft.app.replies import is_replies_file
 from weft.app.settings_file import read_settings
 from weft.cli.failure import CommandFailed, not_found, remedy, usage
 from weft.cli.hosting import RunServer, connected, find_run
@@ -40,7 +41,7 @@ ModelName: TypeAlias = Annotated[
     Parameter(
         name="--model",
         metavar="NAME",
-        help="Model of every agent: PROVIDER:MODEL, sample, you, or replay:RUN.",
+        help="Model of every agent: PROVIDER:MODEL, sample, you, replay:RUN, or replay:FILE.yaml.",
     ),
 ]
 
@@ -74,6 +75,9 @@ _STDIN: Final = Path("-")
 #: How much of a digest is shown.
 _SHORT: Final = 8
 
+#: The note on replies from a file.
+_WRITTEN: Final = "replies from a file"
+
 #: Models whose replies no language model makes. Their replies are marked, and arrive whole.
 _BADGED: Final = {
     "sample": "made-up replies",
@@ -103,6 +107,8 @@ def models_line(workflow: Workflow, named: str | None, *, begins: bool) -> str:
         return ""
     kinds = {name.partition(":")[0] for name in names}
     notes = [note for kind, note in _BADGED.items() if kind in kinds]
+    if any(map(is_replies_file, names)):
+        notes = [_WRITTEN if note == _BADGED["replay"] else note for note in notes]
     if notes and begins:
         notes.append("choose another with --model")
     line = f"model{'s' if len(names) > 1 else ''}: {', '.join(names)}"
@@ -200,7 +206,7 @@ def default_model(spec: WorkflowSpec, workspace: Path) -> str | None:
 async def model_name(host: Host, model: str | None) -> str | None:
     """Return the full name of a model; a run to replay may be named by a part of its id."""
     kind, colon, part = (model or "").partition(":")
-    if kind == "replay" and colon and part:
+    if kind == "replay" and colon and part and not is_replies_file(part):
         return f"replay:{(await find_run(host, part)).run}"
     return model
 

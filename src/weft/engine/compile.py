@@ -175,6 +175,11 @@ def _agents(spec: WorkflowSpec, hooks: Sequence[HookFunction]) -> dict[str, Acti
                 for tool in tools.values()
                 if isinstance(tool, UiTool) and tool.tell
             },
+            tells_asked={
+                tool.function: tool.tell_asked
+                for tool in tools.values()
+                if isinstance(tool, UiTool) and tool.tell_asked
+            },
             targets=handoff_tools(spec, agent),
             before=before,
             reply=reply,

@@ -196,6 +196,8 @@ class ActivationRules:
     auto_tool: str | None = None
     #: What the user of the run reads when a UI tool has returned, by tool.
     tells: Mapping[str, str] = field(default_factory=dict[str, str])
+    #: What the user of the run reads when somebody is asked, by tool.
+    tells_asked: Mapping[str, str] = field(default_factory=dict[str, str])
     #: The function that works in place of a model.
     function: str | None = None
     #: The targets the model may hand off to itself, by the tool that does it.

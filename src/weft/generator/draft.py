@@ -1,31 +1,35 @@
-"""A draft: one workflow as it is about to be written, and what was said about it on the way."""
+"""A draft: one workflow as it is about to be written, and what of a model's work is not in it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from weft.generator.shapes import ToolShape
 from weft.spec.workflow import WorkflowSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Replaced:
-    """Something a model wrote that did not stay, whose part it was, and why."""
+class LeftOut:
+    """A piece of a model's work that is not in the package."""
 
-    agent: str
-    what: str
-    why: str
+    file: str
+    piece: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.piece}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The spec of a workflow, and its code by path: `tools/x.py`, `tools/X.jsx`, `hooks/y.py`."""
+    """The spec of a workflow, with its code and its scenarios by path."""
 
     spec: WorkflowSpec
-    shapes: tuple[ToolShape, ...]
+    #: `tools/x.py`, `tools/X.jsx`, `hooks/y.py`.
     code: Mapping[str, str] = field(default_factory=dict[str, str])
-    #: What `requirements.txt` of the package lists.
+    #: `tests/x.yaml`.
+    tests: Mapping[str, str] = field(default_factory=dict[str, str])
+    #: The lines of `requirements.txt`.
     requirements: tuple[str, ...] = ()
-    #: What was made otherwise than the plan says, and why.
+    #: What differs from the plan, and why.
     notes: tuple[str, ...] = ()
 
     @property

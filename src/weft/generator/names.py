@@ -12,7 +12,7 @@ _LONGEST: Final = 48
 
 def _words(text: str) -> list[str]:
     """Return the words of a phrase or an identifier in Latin letters, without accents."""
-    plain = "".join(it for it in normalize("NFKD", text) if not combining(it))
+    plain = "".join(sign for sign in normalize("NFKD", text) if not combining(sign))
     parted = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", plain)
     return re.findall(r"[A-Za-z0-9]+", parted)
 

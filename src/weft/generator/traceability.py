@@ -1,4 +1,4 @@
-"""Traceability: which agent used an element of the plan, and which lines came of it."""
+"""Traceability: the agents that use an element of the plan, and the lines it led to."""
 
 import json
 import re
@@ -9,14 +9,15 @@ from typing import Final
 
 from weft.findings import Json
 from weft.generator.names import pascal_case
-from weft.generator.plan import plan_hash
-from weft.generator.steps import STEPS
+from weft.generator.plans.plan import plan_hash
+from weft.generator.plans.rules import module_of
+from weft.generator.steps import DOWNLOADER, MAKERS
 from weft.ids import USER
 from weft.packages.layout import SUFFIXES
 from weft.spec.plan import ActionPlan, PlannedAgent
 
 #: The agents that work after the approval, and the files that are no code.
-_ALL_AGENTS: Final = tuple(step.agent for step in STEPS[6:])
+_ALL_AGENTS: Final = (*MAKERS, DOWNLOADER)
 _CONFIG_FILES: Final = (
     "agents.json", "context_variables.json", "handoffs.json", "hooks.json", "orchestrator.json",
     "structured_outputs.json", "tools.json",
@@ -25,54 +26,42 @@ _CONFIG_FILES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One kind of element: who uses it, and in which files it shows."""
+    """One kind of element: the agents that use it, and the files in which it shows."""
 
     element: str
     agents: tuple[str, ...]
     files: tuple[str, ...]
 
 
+#: Section 14 of the design: element, agents, files.
+_MATRIX: Final = """
+modules[].module_name | AgentsAgent OrchestratorAgent | agents.json orchestrator.json
+modules[].pattern_id | HandoffsAgent | handoffs.json
+agents[].agent_name | AgentsAgent HandoffsAgent ToolsManagerAgent \
+| agents.json handoffs.json tools.json
+agents[].agent_type | AgentsAgent | agents.json
+agents[].objective | AgentsAgent | agents.json
+agents[].agent_tools[] | ToolsManagerAgent AgentToolsFileGenerator | tools.json tools/*.py
+agents[].lifecycle_tools[] | HookAgent | hooks/*.py
+agents[].human_interaction | AgentsAgent HandoffsAgent | agents.json handoffs.json
+global_context_variables[] | ContextVariablesAgent | context_variables.json
+ui_components[] | ToolsManagerAgent UIFileGenerator | tools.json tools/*.jsx
+before_chat_lifecycle | HookAgent | hooks/before_chat.py
+after_chat_lifecycle | HookAgent | hooks/after_chat.py
+trigger | OrchestratorAgent | orchestrator.json
+initiated_by | OrchestratorAgent | orchestrator.json
+human_in_loop | OrchestratorAgent AgentsAgent | orchestrator.json agents.json
+"""
+
+
+def _row(line: str) -> Row:
+    element, agents, files = line.split(" | ")
+    return Row(element, tuple(agents.split()), tuple(files.split()))
+
+
 MATRIX: Final = (
     Row("workflow_name", _ALL_AGENTS, _CONFIG_FILES),
-    Row(
-        "modules[].module_name",
-        ("AgentsAgent", "OrchestratorAgent"),
-        ("agents.json", "orchestrator.json"),
-    ),
-    Row("modules[].pattern_id", ("HandoffsAgent",), ("handoffs.json",)),
-    Row(
-        "agents[].agent_name",
-        ("AgentsAgent", "HandoffsAgent", "ToolsManagerAgent"),
-        ("agents.json", "handoffs.json", "tools.json"),
-    ),
-    Row("agents[].agent_type", ("AgentsAgent",), ("agents.json",)),
-    Row("agents[].objective", ("AgentsAgent",), ("agents.json",)),
-    Row(
-        "agents[].agent_tools[]",
-        ("ToolsManagerAgent", "AgentToolsFileGenerator"),
-        ("tools.json", "tools/*.py"),
-    ),
-    Row("agents[].lifecycle_tools[]", ("HookAgent",), ("hooks/*.py",)),
-    Row(
-        "agents[].human_interaction",
-        ("AgentsAgent", "HandoffsAgent"),
-        ("agents.json", "handoffs.json"),
-    ),
-    Row("global_context_variables[]", ("ContextVariablesAgent",), ("context_variables.json",)),
-    Row(
-        "ui_components[]",
-        ("ToolsManagerAgent", "UIFileGenerator"),
-        ("tools.json", "tools/*.jsx"),
-    ),
-    Row("before_chat_lifecycle", ("HookAgent",), ("hooks/before_chat.py",)),
-    Row("after_chat_lifecycle", ("HookAgent",), ("hooks/after_chat.py",)),
-    Row("trigger", ("OrchestratorAgent",), ("orchestrator.json",)),
-    Row("initiated_by", ("OrchestratorAgent",), ("orchestrator.json",)),
-    Row(
-        "human_in_loop",
-        ("OrchestratorAgent", "AgentsAgent"),
-        ("orchestrator.json", "agents.json"),
-    ),
+    *map(_row, _MATRIX.strip().split("\n")),
 )
 _ROWS: Final = {row.element: row for row in MATRIX}
 
@@ -91,28 +80,40 @@ class _Element:
 
 
 def traceability(plan: ActionPlan, files: Mapping[str, str]) -> dict[str, Json]:
-    """Map every element of a plan to agents and lines, for `traceability.json`."""
+    """Map every element of a plan to agents and lines, and every file to the elements in it."""
+    elements = list(_elements(plan))
+    lines = {element.path: _files(element, files) for element in elements}
+    depends: dict[str, list[Json]] = {}
+    for path, found in lines.items():
+        for file in found:
+            depends.setdefault(file, []).append(path)
     return {
         "plan": plan_hash(plan),
-        "elements": [_traced(element, files) for element in _elements(plan)],
+        "elements": [_traced(element, lines[element.path]) for element in elements],
+        "files": {file: depends[file] for file in sorted(depends)},
     }
 
 
-def _traced(element: _Element, files: Mapping[str, str]) -> dict[str, Json]:
-    row = _ROWS[element.kind]
-    named = [path for path in sorted(files) if any(_is_named(path, it) for it in row.files)]
+def _files(element: _Element, files: Mapping[str, str]) -> dict[str, list[int]]:
+    """Return the lines of each file that an element shows in."""
+    patterns = _ROWS[element.kind].files
+    named = [path for path in sorted(files) if any(_is_named(path, each) for each in patterns)]
     lines = {path: list(_lines(element, files[path])) for path in named}
+    return {path: numbers for path, numbers in lines.items() if numbers}
+
+
+def _traced(element: _Element, lines: Mapping[str, list[int]]) -> dict[str, Json]:
     return {
         "element": element.kind,
         "path": element.path,
         "value": element.value,
-        "agents": list(row.agents),
-        "lines": [{"file": path, "lines": found} for path, found in lines.items() if found],
+        "agents": list(_ROWS[element.kind].agents),
+        "lines": [{"file": path, "lines": list(numbers)} for path, numbers in lines.items()],
     }
 
 
 def _is_named(path: str, pattern: str) -> bool:
-    """Tell whether the matrix means a file; what it calls .json may be written as YAML."""
+    """Return whether the matrix means a file; what it calls .json may be written as YAML."""
     file = PurePosixPath(path)
     if file.suffix in SUFFIXES:
         file = file.with_suffix(".json")
@@ -138,7 +139,9 @@ def _said(*texts: str) -> tuple[str, ...]:
     """Look for texts: as they are, as JSON writes them, or as prompts do."""
     prompts = [text.replace("{", "{{").replace("}", "}}") for text in texts]
     forms = (*texts, *prompts)
-    quoted = [json.dumps(it, ensure_ascii=plain)[1:-1] for it in forms for plain in (True, False)]
+    quoted = [
+        json.dumps(form, ensure_ascii=ascii_)[1:-1] for form in forms for ascii_ in (True, False)
+    ]
     found = dict.fromkeys((*forms, *quoted))
     return tuple(re.escape(text) for text in found if text.strip()) or ("(?!)",)
 
@@ -160,21 +163,25 @@ def _elements(plan: ActionPlan) -> Iterator[_Element]:
         for number, agent in enumerate(module.agents):
             found += _agent(f"ModuleAgents[{place}].agents[{number}]", agent)
     order = [row.element for row in MATRIX]
-    yield from sorted(found, key=lambda it: order.index(it.kind))
+    yield from sorted(found, key=lambda element: order.index(element.kind))
 
 
 def _strategy(plan: ActionPlan) -> Iterator[_Element]:
     strategy, at = plan.strategy, "WorkflowStrategy"
     name = strategy.workflow_name
-    names = (name, pascal_case(name, name), *(it.name for it in plan.selection.workflows))
+    names = (
+        name,
+        pascal_case(name, name),
+        *(workflow.name for workflow in plan.selection.workflows),
+    )
     yield _Element("workflow_name", f"{at}.workflow_name", name, _said(*names))
     for place, module in enumerate(strategy.modules):
         path, title = f"{at}.modules[{place}]", module.module_name
         purpose = title.partition(": ")[2]
         yield _Element("modules[].module_name", f"{path}.module_name", title, _said(title, purpose))
         # A pattern shows in who hands off to whom.
-        staff = [it for one in plan.modules if one.module_index == place for it in one.agents]
-        members = tuple(it.agent_name for it in staff) or module.agents_needed
+        staff = module_of(plan.modules, place)
+        members = tuple(agent.agent_name for agent in staff) or module.agents_needed
         pattern = module.pattern_id
         yield _Element("modules[].pattern_id", f"{path}.pattern_id", pattern, _said(*members))
     starts = _keys("trigger", "startup_mode")
@@ -190,9 +197,9 @@ def _blueprint(plan: ActionPlan) -> Iterator[_Element]:
     for place, variable in enumerate(blueprint.global_context_variables):
         kind, name = "global_context_variables[]", variable.name
         yield _Element(kind, f"{at}.{kind[:-2]}[{place}]", name, _said(name))
-    for place, it in enumerate(blueprint.ui_components):
-        path = f"{at}.ui_components[{place}]"
-        yield _Element("ui_components[]", path, it.component, _said(it.component))
+    for place, component in enumerate(blueprint.ui_components):
+        path, name = f"{at}.ui_components[{place}]", component.component
+        yield _Element("ui_components[]", path, name, _said(name))
     before, after = blueprint.before_chat_lifecycle, blueprint.after_chat_lifecycle
     for kind, lifecycle in (("before_chat_lifecycle", before), ("after_chat_lifecycle", after)):
         if lifecycle:
@@ -209,9 +216,9 @@ def _agent(path: str, agent: PlannedAgent) -> Iterator[_Element]:
     for place, tool in enumerate(agent.agent_tools):
         where = f"{path}.agent_tools[{place}]"
         yield _Element("agents[].agent_tools[]", where, tool.name, _said(tool.name))
-    for place, it in enumerate(agent.lifecycle_tools):
+    for place, point in enumerate(agent.lifecycle_tools):
         where = f"{path}.lifecycle_tools[{place}]"
-        yield _Element("agents[].lifecycle_tools[]", where, it.name, _said(it.name))
+        yield _Element("agents[].lifecycle_tools[]", where, point.name, _said(point.name))
     limits = (
         *_keys("human_interaction", "max_consecutive_auto_reply"),
         _entry("target_agent", USER),

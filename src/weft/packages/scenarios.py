@@ -9,7 +9,7 @@ from weft.catalogue import CATALOGUE
 from weft.engine.board.rules import types_of
 from weft.engine.flow.plan import nodes_of
 from weft.findings import Finding, Path, is_error
-from weft.ids import suggestion
+from weft.ids import CALL_APPROVAL, suggestion
 from weft.packages.layout import SCENARIO
 from weft.packages.reader import Package, open_document, read_part
 from weft.packages.text import documents
@@ -86,11 +86,12 @@ def _unknown_names(document: Document, spec: WorkflowSpec, scenario: Scenario) -
         named.append(("tool", ("tools",), scenario.tools, tools))
     for path, case in cases_of(scenario):
         replies, at = case.replies if isinstance(case.replies, dict) else (), (*path, "expect")
+        asked = [name for name in case.expect.requests or () if not name.startswith(CALL_APPROVAL)]
         named += [
             ("variable", (*path, "values"), case.values, spec.variables),
             ("agent", (*path, "replies"), replies, agents),
             ("turn", (*at, "route"), case.expect.route or (), {*turns, ANY_TURNS}),
-            ("request", (*at, "requests"), case.expect.requests or (), [*tools, *nodes]),
+            ("request", (*at, "requests"), asked, [*tools, *nodes]),
         ]
         if spec.flow is None:  # The fields of a state are in code.
             named.append(("result", (*at, "variables"), case.expect.variables, results))

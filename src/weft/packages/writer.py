@@ -8,6 +8,7 @@ from typing import Any, Final
 from weft.packages.archive.staging import create_folder
 from weft.packages.layout import FILE_KINDS, SCENARIO, FileKind
 from weft.packages.text.documents import Format, dump
+from weft.spec.form import Form
 from weft.spec.part import JsonValue, Part
 from weft.spec.plan import ActionPlan
 from weft.spec.scenario import Scenario
@@ -20,6 +21,7 @@ _MODELS: Final[dict[str, type[Part]]] = {
     **{stem: kind.model for stem, kind in FILE_KINDS.items()},
     "pack": Pack,
     "action_plan": ActionPlan,
+    "form": Form,
     SCENARIO: Scenario,
 }
 SCHEMA_NAMES: Final = tuple(_MODELS)

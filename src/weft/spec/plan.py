@@ -4,7 +4,7 @@ The design agents of the Generator each produce one part, wrapped in a key that 
 not the agent. The plan is the record of these five parts that a person approves.
 """
 
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from typing import Annotated, Literal, TypeAlias, TypeVar, cast
 
 from pydantic import AliasChoices, BeforeValidator, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
@@ -32,10 +32,13 @@ T = TypeVar("T")
 
 
 def _read_list(value: object) -> object:
-    """Read a list: a model may return null for none, and a person one text for one."""
+    """Read a list: a model may return null for none, and a person one entry without a list."""
     if value is None:
         return ()
-    return [value] if isinstance(value, str) else value
+    if isinstance(value, str | dict):
+        return (cast("object", value),)
+    # A validator that is strict takes no list for a tuple.
+    return tuple(cast("list[object]", value)) if isinstance(value, list) else value
 
 
 #: A list that may be left out.
@@ -134,8 +137,11 @@ class StrategyModule(_WithPattern):
 class PlannedScenario(Part):
     """A way to try the workflow: what the user says and does, and what must happen."""
 
-    says: Several[ScenarioStep]
-    expect: Several[ScenarioStep]
+    says: Several[ScenarioStep] = ()
+    takes: dict[Name, Several[Name]] = Field(
+        default={}, description="By agent or module: what it comes to, in the order of its turns."
+    )
+    expect: Several[ScenarioStep] = ()
 
 
 class PlannedStart(Part):

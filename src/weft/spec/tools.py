@@ -103,6 +103,9 @@ class UiTool(Part):
         description="What the user of the run reads when the tool has returned; `{name}` inserts "
         "a field of the last answer.",
     )
+    tell_asked: Words | None = Field(
+        default=None, description="What the user of the run reads when the person is asked."
+    )
 
 
 class SecretRef(Part):

@@ -24,7 +24,7 @@ from weft.diagrams.mermaid import mermaid_graph, mermaid_sequence
 from weft.diagrams.nodes import Edge, Graph, Node, NodeKind, short_label
 from weft.diagrams.sequence import Block, Branch, Message, Note, Participant, Sequence
 from weft.errors import UsageError
-from weft.generator.diagram import plan_drawing
+from weft.generator.plans.diagram import plan_drawing
 from weft.packages.reader import read_package
 from weft.packages.workspace import shipped_folder
 from weft.spec.patterns import PATTERNS

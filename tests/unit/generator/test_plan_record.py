@@ -14,7 +14,7 @@ from support.plan_play import (
     planned_tool,
     two_workflows,
 )
-from weft.generator.plan import Change, change_lines, compare_plans, plan_hash, plan_lines
+from weft.generator.plans.plan import Change, change_lines, compare_plans, plan_hash, plan_lines
 from weft.spec.plan import ActionPlan
 
 Data = dict[str, Any]

@@ -5,8 +5,13 @@ import time
 
 import pytest
 
+from generator_mutations import planted
 from support.shipped import BOARDS, FLOWS
+from weft.app.scenarios import run_generated_scenarios
 from weft.app.simulation import MOST_RUNS, simulate
+from weft.generator.assemble import assemble
+from weft.generator.compile.compiler import compile_drafts
+from weft.generator.forms.form import form_plan, read_form
 from weft.packages.reader import read_package
 from weft.packages.workspace import EVERYWHERE, shipped_folder
 from weft.spec.workflow import WorkflowSpec
@@ -259,18 +264,13 @@ def needy(source):
     )
 
 
-def test_failed_tool_is_logged_although_the_run_ends():
-    found = simulate(needy({"type": "static", "value": None}), {"tools/t.py": NEEDY})
-    assert {run.outcome for run in found.runs} == {"completed"}
-    assert found.problems == (
-        "the tool act failed: ValueError at tools/t.py:8: ADDRESS is not set",
-    )
-
-
-def test_declined_tool_call_is_not_a_failure():
-    named = {"type": "environment", "env_var": "ADDRESS"}
-    found = simulate(needy(named), {"tools/t.py": NEEDY})
-    assert found.ok, found.problems
+@pytest.mark.parametrize(
+    "source", [{"type": "static", "value": None}, {"type": "file", "path": "x"}]
+)
+def test_tool_that_refuses_made_up_values_does_not_refuse_the_package(source):
+    """G11: stand-ins take the place of code that validates what it is given."""
+    found = simulate(needy(source), {"tools/t.py": NEEDY})
+    assert found.ok, (found.problems, found.missed)
 
 
 def test_messages_of_people_are_shown_too():
@@ -294,25 +294,25 @@ def test_a_time_that_must_pass_passes():
 
 
 @pytest.mark.parametrize(
-    ("code", "problem"),
+    "code",
     [
-        (b"import no_such_library\n\ndef act() -> str: ...\n", "the workflow cannot be linked"),
-        (
-            b"import asyncio\n\n\nasync def act() -> str:\n    await asyncio.Event().wait()\n",
-            "a run did not end: it took more than 0.6 s",
-        ),
+        b"import no_such_library\n\ndef act() -> str: ...\n",
+        b"def act(x: str = open('canary', 'w')) -> str: ...\n",
+        b"open('canary', 'w')\n\ndef act() -> str:\n    open('canary', 'w')\n    return ''\n",
+        b"import asyncio\n\nasync def act() -> str:\n    await asyncio.Event().wait()\n",
+        b"def act(",
     ],
 )
-def test_failing_or_endless_code_is_reported(code, problem):
+def test_code_is_not_executed(code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     acted = {"type": "tool_call", "tool": "act"}
     spec = declared(
         tools=[tool("act")],
         variables={"done": derived("bool", False, acted)},
         handoffs=[{**END, "condition": "done"}, {"source_agent": "Clerk", "target_agent": "user"}],
     )
-    found = simulate(spec, {"tools/t.py": code}, run_seconds=0.6)
-    assert found.problems[0].startswith(problem)
-    assert not found.ok
+    assert simulate(spec, {"tools/t.py": code}).ok
+    assert not [*tmp_path.iterdir()]
 
 
 def test_run_without_an_end_is_reported():
@@ -322,8 +322,8 @@ def test_run_without_an_end_is_reported():
     assert not found.ok
 
 
-def test_value_that_code_never_sets_is_reported():
-    brought = {"type": "tool_response", "tool": "act", "response_key": "state"}
+def test_stand_ins_return_what_variables_are_set_from():
+    brought = {"type": "tool_response", "tool": "act", "response_key": "state.of.it"}
     spec = declared(
         agents=("Clerk", "Boss"),
         tools=[tool("act")],
@@ -335,13 +335,9 @@ def test_value_that_code_never_sets_is_reported():
             {"source_agent": "Boss", "target_agent": "terminate"},
         ],
     )
-    found = simulate(spec, {"tools/t.py": b'def act() -> dict:\n    return {"state": "good"}\n'})
-    assert found.unvisited_agents == ("Boss",)
-    assert found.unvisited_rules == ("Clerk -> Boss when state == 'bad'", "Boss -> terminate")
-    assert found.missed[0] == "no simulated run came to Boss"
-    assert found.problems == ()
-    assert not found.ok
-    assert not found.limited  # Many runs knew how to come there.
+    code = b'def act() -> dict:\n    return {"state": {"of": {"it": "good"}}}\n'
+    found = simulate(spec, {"tools/t.py": code})
+    assert found.ok, found.missed
 
 
 def test_boards_and_flows_are_not_simulated():
@@ -350,8 +346,9 @@ def test_boards_and_flows_are_not_simulated():
         assert simulate(package.spec, package.code).problems
 
 
-#: Its states follow each other over several agents, which only an exploration sees.
-NEAR = [item for item in PACKAGES if item.name != "Hierarchical"]
+#: Their states follow each other over several agents, which only an exploration sees.
+FAR = ("Hierarchical", "CustomerSupportRouter")
+NEAR = [item for item in PACKAGES if item.name not in FAR]
 
 
 @pytest.mark.parametrize("folder", NEAR, ids=lambda folder: folder.name)
@@ -363,3 +360,42 @@ def test_a_workflow_that_is_too_large_to_be_explored_is_led_from_agent_to_agent(
     found = simulate(package.spec, package.code)
     assert found.missed == ()
     assert found.problems == ()
+
+
+# Scenarios of a plan, with stand-ins --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "differs"),
+    [
+        # The code of record_intake decides in the first turn; whom a tool asks, no code decides.
+        ("clinic", "outcome: completed", "outcome: failed", False),
+        ("clinic", "    - SummaryAgent\n", "", False),
+        ("clinic", "ask_nurse: role:nurse", "ask_nurse: role:doctor", True),
+        # The code of book_payment decides in the last turn.
+        ("invoice", "outcome: completed", "outcome: failed", False),
+        ("invoice", "    - InvoiceChecker\n", "", True),
+        ("invoice", "    - BookingAgent\n", "    - BookingAgent\n    - BookingAgent\n", False),
+    ],
+)
+def test_only_what_follows_a_call_rests_on_its_code(name, old, new, differs):
+    (draft, *_) = assemble(*planted.good(name)).drafts
+    code = {path: text.encode() for path, text in draft.code.items()}
+    path, text = next(iter(draft.tests.items()))
+    assert old in text
+    (made,) = run_generated_scenarios(draft.spec, code, {path: text.replace(old, new)})
+    assert bool(made.differences) is differs, made
+    assert bool(made.rests_on) is not differs
+
+
+def test_fallback_behind_conditions_needs_no_run():
+    """It applies when nothing was decided; stand-ins always decide. All 40 runs looked for it."""
+    steps = """
+  - {name: Ask, by: agent, task: Ask what the refund is for., outcomes: {done: Boss}}
+  - {name: Boss, by: person, who: "role:boss", outcomes: {agreed: end}}
+"""
+    text = f"workflow: Desk\ndescription: Refunds.\nsteps:{steps}"
+    (draft,) = compile_drafts(form_plan(read_form("form.yaml", text)))
+    found = simulate(draft.spec, {path: text.encode() for path, text in draft.code.items()})
+    assert found.ok, found.missed
+    assert len(found.runs) == 1

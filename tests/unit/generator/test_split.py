@@ -1,8 +1,8 @@
 """One plan, several workflows: what belongs where, and under which names."""
 
-from support.generator_plans import agent, compiled, findings, plan, told, tool, variable
-from weft.generator.compile.compiler import compile_spec
-from weft.generator.split import pack_of, workflow_plans
+from support.generator_plans import agent, plan, tool, variable
+from weft.generator.compile.compiler import compile_drafts
+from weft.generator.plans.split import pack_of, workflow_plans
 
 ALPHA, BETA = [agent("Alpha")], [agent("Beta")]
 PIPELINE = {"pattern_id": 6, "pattern_name": "Pipeline"}
@@ -21,7 +21,7 @@ def test_a_single_workflow_is_named_after_the_strategy():
 def test_modules_go_to_the_workflow_they_name_and_else_to_the_first():
     first, second = workflow_plans(
         plan((6, ALPHA), (6, BETA), (6, [agent("Gamma")]), workflows=PAIR,
-             owners=[None, "Order check", "nobody"])
+             owners=[None, "Order check", None])
     )  # fmt: skip
     assert (first.name, second.name) == ("OrderIntake", "OrderCheck")
     assert [each.agent_name for each in first.agents] == ["Alpha", "Gamma"]
@@ -37,22 +37,21 @@ def test_dependents_require_the_primary_and_all_what_the_blueprint_requires():
     first, second = workflow_plans(made)
     assert first.requires == ("SignUp",)
     assert second.requires == ("OrderIntake", "SignUp")
-    spec, _ = compile_spec(second)
+    spec = compile_drafts(made)[1].spec
     required = spec.orchestrator.workflow_dependencies.required_workflows
     assert required == ("OrderIntake", "SignUp")
 
 
 def test_variables_go_where_they_are_named_and_else_everywhere():
-    clerk = agent("Alpha", objective="Looks at the customer tier.")
     first, second = workflow_plans(
         plan(
-            (6, [clerk]),
-            (6, BETA),
+            (6, [agent("Alpha", reads=["customer_tier"])]),
+            (6, [agent("Beta", writes=["phase"])]),
             workflows=PAIR,
             owners=[None, "Order check"],
             global_context_variables=[
                 variable("customer_tier", "state"),
-                variable("phase", "state", hint="when Beta is done"),
+                variable("phase", "state"),
                 variable("region", "config"),
             ],
         )
@@ -97,18 +96,13 @@ def test_independent_workflow_is_not_a_step_of_the_journey():
     assert [journey.steps for journey in pack.journeys] == [(("OrderIntake",),)]
 
 
-def test_names_become_those_of_packages_and_stand_for_one_thing_each():
-    team = [agent("writer"), agent("Writer"), agent("user"), agent("名前"), agent("class")]
-    kept = [variable(item, "config") for item in ("class", "user id", "名前", "Größe", "user_id")]
-    spec, shapes = compiled(plan((6, team), global_context_variables=kept))
-    names = [each.agent_name for each in spec.agents]
-    assert names == ["Writer", "Writer2", "User2", "Agent", "Class"]
-    assert [*spec.variables] == ["class_", "user_id_value", "value", "gro_e", "user_id_value2"]
-    assert told(findings(spec, shapes)) == []
-
-
-def test_unstaffed_module_gets_its_agents():
-    made = plan((6, ALPHA), (6, BETA))
-    (one,) = workflow_plans(made.model_copy(update={"modules": made.modules[:1]}))
-    assert [agent.agent_name for agent in one.agents] == ["Alpha", "Beta"]
-    assert one.agents[1].objective == "The part number 2."
+def test_scenarios_and_watched_words_go_to_the_workflow_that_they_name():
+    watch = {"words": "fire", "to": "Beta"}
+    tried = [{"says": "Hello."}, {"takes": {"Beta": "done"}}]
+    first, second = workflow_plans(
+        plan((6, ALPHA), (6, BETA), workflows=PAIR, owners=[None, "Order check"], watch=watch,
+             scenarios=tried)
+    )  # fmt: skip
+    assert (first.strategy.watch, len(first.strategy.scenarios)) == (None, 1)
+    assert second.strategy.watch is not None
+    assert [scenario.takes for scenario in second.strategy.scenarios] == [{"Beta": ("done",)}]

@@ -1,9 +1,15 @@
-"""The sixteen agents of the Generator, and the order their inputs ask for."""
+"""The seventeen agents of the Generator: what they read and write, as the package declares it."""
 
 import pytest
 
-from weft.errors import UsageError
-from weft.generator.steps import STEPS, Step, is_generator, ordered
+from weft.generator.steps import (
+    APPROVAL,
+    MAKERS,
+    REPAIRER,
+    STEP_OF,
+    STEPS,
+    is_generator,
+)
 from weft.packages.reader import read_package
 from weft.packages.workspace import shipped_folder
 
@@ -30,6 +36,8 @@ SECTION_2 = {
     "HandoffsAgent": ("HandoffRulesOutput", ("handoff_rules",)),
     "StructuredOutputsAgent": ("StructuredModelsOutput", ("models", "registry")),
     "DownloadAgent": ("DownloadRequestOutput", ("agent_message",)),
+    # Not of the seed: repairs the package.
+    "RepairAgent": ("PackageRepairOutput", ("parts", "answers")),
 }
 
 
@@ -39,40 +47,31 @@ def test_the_steps_are_those_of_the_seed():
 
 def test_every_step_comes_after_those_whose_parts_it_reads():
     made: set[str] = set()
-    for step in ordered(STEPS):
+    for step in STEPS:
         assert made.issuperset(step.reads), step.agent
         made.add(step.writes)
 
 
-def test_the_order_does_not_depend_on_how_the_steps_are_listed():
-    again = ordered(tuple(reversed(STEPS)))
-    made: set[str] = set()
-    for step in again:
-        assert made.issuperset(step.reads)
-        made.add(step.writes)
-    assert len(again) == 16
-
-
-def test_the_seeds_own_inputs_are_circular_and_refused():
-    tools = Step("ToolsManagerAgent", "tools", ("variables",))
-    variables = Step("ContextVariablesAgent", "variables", ("tools",))
-    with pytest.raises(UsageError, match="wait for each other"):
-        ordered((tools, variables))
-
-
-def test_unavailable_object_is_refused():
-    with pytest.raises(UsageError, match="nobody makes variables"):
-        ordered((Step("ToolsManagerAgent", "tools", ("variables",)),))
-
-
 def test_the_package_has_these_agents_in_this_order():
-    assert [agent.agent_name for agent in GENERATOR.agents] == [
-        step.agent for step in ordered(STEPS)
-    ]
-    assert {item.agent: item.model for item in GENERATOR.registry} == {
+    assert [agent.agent_name for agent in GENERATOR.agents] == list(STEP_OF)
+    assert {binding.agent: binding.model for binding in GENERATOR.registry} == {
         step.agent: step.output for step in STEPS
     }
     assert is_generator(GENERATOR)
+
+
+def test_earlier_versions_are_recognised():
+    kept = tuple(agent for agent in GENERATOR.agents if agent.agent_name != REPAIRER)
+    assert is_generator(GENERATOR.model_copy(update={"agents": kept}))
+    assert not is_generator(GENERATOR.model_copy(update={"agents": kept[1:]}))
+
+
+@pytest.mark.parametrize("agent", [*MAKERS, REPAIRER])
+def test_an_agent_that_writes_is_shown_all_that_it_reads(agent):
+    shown = set(GENERATOR.exposure[agent])
+    assert shown >= {"format_card", "action_plan", "plan_comments"}
+    # The approved plan is there because it was approved.
+    assert shown >= set(STEP_OF[agent].reads) - {APPROVAL, "bundle"}
 
 
 def test_inputs_are_declared_before_and_outputs_are_tools():
@@ -86,7 +85,7 @@ def test_inputs_are_declared_before_and_outputs_are_tools():
         assert tools & {*writers, *by_answer}, step.agent
 
 
-@pytest.mark.parametrize("agent", GENERATOR.agents, ids=lambda it: it.agent_name)
+@pytest.mark.parametrize("agent", GENERATOR.agents, ids=lambda agent: agent.agent_name)
 def test_prompts_name_wrapper_keys_and_never_agents(agent):
     """Section 7.1: what is read is named by its key, not by who made it."""
     text = "\n".join(section.content for section in agent.prompt_sections)

@@ -4,7 +4,7 @@ import json
 from typing import Any, cast
 
 from support.plan_play import complete_data, plan_of
-from weft.generator.plan import plan_hash
+from weft.generator.plans.plan import plan_hash
 from weft.generator.steps import STEP_OF
 from weft.generator.traceability import MATRIX, traceability
 

@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parents[3] / "schemas"
 
 
 def test_there_is_a_schema_for_every_file():
-    assert set(SCHEMA_NAMES) == {*FILE_KINDS, "pack", "action_plan", "scenario"}
+    assert set(SCHEMA_NAMES) == {*FILE_KINDS, "pack", "action_plan", "form", "scenario"}
 
 
 @pytest.mark.parametrize("name", schema_files())

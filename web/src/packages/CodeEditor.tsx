@@ -52,6 +52,7 @@ export default function CodeEditor({ path, text, findings, line, ...events }: Co
         EditorState.readOnly.of(isReadOnly),
         EditorView.lineWrapping,
         EditorView.contentAttributes.of({ "aria-label": path, tabindex: "0" }),
+        TYPE_OVER,
         EditorView.updateListener.of((update) => {
           if (update.docChanged) change(update.state.doc.toString());
         }),
@@ -96,6 +97,17 @@ export default function CodeEditor({ path, text, findings, line, ...events }: Co
   return <div ref={host} style={{ display: "grid", flex: 1, minWidth: 0, minHeight: 0 }} />;
 }
 
+/** Chromium would give a text in the place of a coloured word an inline style, which is blocked. */
+const TYPE_OVER = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { state } = view;
+    if (event.inputType !== "insertText" || !event.data || state.readOnly || state.selection.main.empty) return false;
+    event.preventDefault();
+    view.dispatch(state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
+    return true;
+  },
+});
+
 // -- findings
 
 const showFindings = StateEffect.define<readonly FindingAnswer[]>();
@@ -132,10 +144,10 @@ class Note extends WidgetType {
   }
 
   override toDOM(): HTMLElement {
-    const { severity, code, message } = this.finding;
+    const { severity, code, message, hint } = this.finding;
     const note = document.createElement("div");
     note.className = `note finding-${severity}`;
-    note.textContent = `${severity} ${code}: ${message}`;
+    note.textContent = [`${severity} ${code}: ${message}`, ...hint].join("; ");
     return note;
   }
 }

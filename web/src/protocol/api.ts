@@ -22,6 +22,11 @@ export interface AnswerBody {
   value: unknown;
 }
 
+/** Why differences from the plan are meant, by their keys. */
+export interface AnswersBody {
+  answers?: Record<string, string>;
+}
+
 /** A tenant. */
 export interface AppAnswer {
   app: string;
@@ -35,6 +40,7 @@ export interface AppBody {
 /** The hash of the plan that is approved. */
 export interface ApprovalBody {
   hash: string;
+  skeleton?: boolean;
 }
 
 /** A page of AppAnswer; `next` is null on the last one. */
@@ -312,9 +318,20 @@ export interface DeliveryAnswer {
   error: string;
 }
 
-/** What the workflow should do, in words; or an action plan, which may have been edited. */
+/** A design, and how far it is. */
+export interface DesignAnswer {
+  run: string;
+  user: string;
+  started_at: number;
+  preview: string;
+  workflow: string;
+  state: "working" | "questions wait" | "plan waits" | "package waits" | "installed" | "refused" | "ended";
+}
+
+/** What the workflow should do: in words, as a form, or as an action plan. */
 export interface DesignBody {
   brief?: string | null;
+  form?: string | null;
   plan?: Record<string, unknown> | null;
   model?: string | null;
 }
@@ -331,6 +348,12 @@ export interface DesignedFileAnswer {
   path: string;
   size: number;
   content: string;
+}
+
+/** A page of DesignAnswer; `next` is null on the last one. */
+export interface DesignsAnswer {
+  items: DesignAnswer[];
+  next: string | null;
 }
 
 /** A drawing of a workflow. */
@@ -389,6 +412,14 @@ export interface Edit {
   what: "system" | "messages" | "last" | "message";
   before: unknown;
   after: unknown;
+}
+
+/** Another part of a plan; or the whole plan as text, in YAML or JSON. */
+export interface EditBody {
+  part?: "pattern" | "strategy" | "blueprint" | "agents" | null;
+  value?: Record<string, unknown> | unknown[] | null;
+  text?: string | null;
+  hash?: string | null;
 }
 
 /** The end of a run that still has hooks to call or documents to write. */
@@ -545,6 +576,11 @@ export interface ForkRecord {
   results?: Record<string, string> | null;
 }
 
+/** A form with comments. */
+export interface FormAnswer {
+  text: string;
+}
+
 /** A handoff; rule and condition are those of the declared one that decided, if one did. */
 export interface HandoffRecord {
   seq: number;
@@ -620,6 +656,13 @@ export interface KeyTextAnswer {
 export interface KeysAnswer {
   items: KeyInfo[];
   next: string | null;
+}
+
+/** A piece of a model's work that is not in the package. */
+export interface LeftOutAnswer {
+  file: string;
+  piece: string;
+  reason: string;
 }
 
 /** Who calls, and how this server works. */
@@ -720,6 +763,18 @@ export interface NewWebhookAnswer {
   secret: string;
 }
 
+/** What a design has made, and what the checks found; what was left out comes first. */
+export interface OfferAnswer {
+  promotable: boolean;
+  folder: string | null;
+  skeleton: string[];
+  left_out: LeftOutAnswer[];
+  errors: string[];
+  questions: QuestionAnswer[];
+  scenarios: PlanScenarioAnswer[];
+  checked: string[];
+}
+
 /** The package that a run was started with: its spec, its code by path, and its tools. */
 export interface PackageAnswer {
   digest: string;
@@ -759,13 +814,6 @@ export interface PackedAnswer {
   code: Record<string, string>;
 }
 
-/** Another part of a plan. */
-export interface PartBody {
-  part: "pattern" | "strategy" | "blueprint" | "agents";
-  value: Record<string, unknown> | unknown[];
-  model?: string | null;
-}
-
 /** A passage that was found; the score is its relevance, from 0 to 1. */
 export interface PassageAnswer {
   content: string;
@@ -788,7 +836,9 @@ export interface PlanAnswer {
   rounds: number;
   acceptance: string;
   comments: Record<string, unknown>[];
+  open: string[];
   plan: Record<string, unknown>;
+  text: string;
   packages: string[];
 }
 
@@ -804,6 +854,14 @@ export interface PlanDiffAnswer {
   old: RoundAnswer;
   new: RoundAnswer;
   changes: PlanChangeAnswer[];
+}
+
+/** A scenario of the plan, run with stand-ins for the tools. */
+export interface PlanScenarioAnswer {
+  package: string;
+  name: string;
+  differences: string[];
+  rests_on: string[];
 }
 
 /** Why a request failed; `weft explain` knows the code. */
@@ -847,6 +905,13 @@ export interface PublishedRecord {
   by: string;
   tags: string[];
   wakes: string[];
+}
+
+/** A difference from the plan, and why it is meant; null as long as no reason was given. */
+export interface QuestionAnswer {
+  key: string;
+  text: string;
+  answer: string | null;
 }
 
 /** A recorded run, and the workflow that performed it. */

@@ -5,6 +5,7 @@ import { can, useMe } from "../app/session";
 import { LazySchemaForm } from "../forms";
 import { Bones, Button, Chip, Code, Time } from "../parts";
 import type { MeAnswer, RequestAnswer } from "../protocol/api";
+import { installIfApproved } from "./install";
 import { Fields, isListOfTexts, splitPayload } from "./Payload";
 import styles from "./RequestCard.module.css";
 import { useComponent } from "./useComponent";
@@ -60,7 +61,10 @@ export function RequestCard({ run, request, closed, send, cancel, onAnswered }: 
           onBroken={setBroken}
           request={request}
           rest={rest}
-          send={send}
+          send={async (value) => {
+            await installIfApproved(me, run, value);
+            return send(value);
+          }}
           cancel={cancel}
           onAnswered={onAnswered}
         />

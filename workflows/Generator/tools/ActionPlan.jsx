@@ -4,7 +4,7 @@ import { Button, Card } from "@kit/ui";
 const PARTS = ["pattern", "strategy", "blueprint", "agents"];
 
 export default function ActionPlan({ payload, onResponse, onCancel }) {
-  const { message, plan, diagram, legend, plan_hash } = payload;
+  const { message, open, plan, diagram, legend, plan_hash } = payload;
   const [about, setAbout] = useState("strategy");
   const [comments, setComments] = useState("");
 
@@ -17,6 +17,16 @@ export default function ActionPlan({ payload, onResponse, onCancel }) {
   return (
     <Card title="Action plan">
       {message && <p>{message}</p>}
+      {open.length > 0 && (
+        <section>
+          <h4>This plan is a skeleton. Decide:</h4>
+          <ul>
+            {open.map((place) => (
+              <li key={place}>{place}</li>
+            ))}
+          </ul>
+        </section>
+      )}
       <pre>{plan}</pre>
       <ul>
         {legend.map((line) => (

@@ -4,7 +4,7 @@ import { Button, Card } from "@kit/ui";
 const QUESTIONS = {
   goal: "What shall the workflow achieve?",
   started_by: "What starts it: a chat, a form, a schedule, a webhook, a change of data?",
-  approver: "Who approves something, if anybody?",
+  approver: "Who approves something? Leave it empty if no one does.",
   data: "Which data does it read or write?",
   integrations: "Which services does it use?",
   specialists: "Which specialists shall take part?",
@@ -12,7 +12,7 @@ const QUESTIONS = {
 };
 
 export default function InterviewForm({ payload, onResponse, onCancel }) {
-  const defaults = payload["left open, this is taken"];
+  const defaults = payload.defaults;
   const [answers, setAnswers] = useState({});
 
   const send = (event) => {

@@ -1,16 +1,13 @@
-"""Asks whether the package shall take its place."""
+"""Asks whether the package should be promoted."""
 
 from weft import Context, use_ui_tool
 
-#: What is shown of a message.
+#: The longest message that is shown.
 _LONGEST = 1_000
 
 
 async def download(agent_message: str, context_variables: Context) -> dict[str, object]:
-    """Ask about the bundle that is offered; without one, say to whom it was sent back, and why."""
-    target = context_variables.get_str("repair_target")
-    if target != "nobody":
-        return {"sent_back_to": target, "findings": context_variables.get_list("package_findings")}
+    """Ask about the package, with what was left out and where it differs from the plan."""
     bundle = context_variables.get_dict("bundle")
     shown = {"message": agent_message[:_LONGEST], **bundle["summary"]}
     answer = dict(await use_ui_tool("download", shown))

@@ -31,7 +31,7 @@ async def interview(  # noqa: PLR0913 - one for each question
     }
     defaults = {name: text[:_LONGEST_ANSWER] for name, text in defaults.items()}
     shown = {name: text or "(nothing)" for name, text in defaults.items()}
-    answer = await use_ui_tool("interview", {"left open, this is taken": shown})
+    answer = await use_ui_tool("interview", {"defaults": shown})
     given = {name: str(text).strip()[:_LONGEST_ANSWER] for name, text in dict(answer).items()}
     answers = {name: given.get(name) or text for name, text in defaults.items()}
     context_variables.set("interview", {"brief": brief[:_LONGEST], **answers})

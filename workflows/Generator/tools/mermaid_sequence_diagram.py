@@ -16,8 +16,4 @@ async def mermaid_sequence_diagram(
     plan = ActionPlan.model_validate(context_variables["action_plan"])
     add_round(plan, context_variables)
     asked_by = context_variables.get_str("approve_at")
-    # Why the plan that was approved before gives no package.
-    message = " ".join((*context_variables.get_list("package_findings"), agent_message))
-    answer = await ask_approval(asked_by, plan, message, context_variables)
-    context_variables.set("package_findings", [])
-    return answer
+    return await ask_approval(asked_by, plan, agent_message, context_variables)

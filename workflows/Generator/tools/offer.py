@@ -1,62 +1,65 @@
-"""Assembles, checks and simulates the package before a person is asked to approve it."""
+"""Assembles, checks and tries the package before a person is asked to approve it."""
 
 import asyncio
 
 from weft import Context, tool
+from weft.app.scenarios import run_generated_scenarios
 from weft.app.simulation import simulate
-from weft.errors import ToolError
-from weft.generator.bundle import plain_drafts, plain_part
-from weft.generator.offer import make_offer, plainer_offer
+from weft.generator.compile.compiler import compile_drafts
+from weft.generator.forms.skeleton import open_places
+from weft.generator.judge.offer import make_offer
+from weft.generator.outputs import joined_output
+from weft.generator.steps import MAKERS, REPAIRS, STEP_OF
 from weft.spec.plan import ActionPlan
 
-#: How often a package is sent back to the agent that made the invalid part.
-_REPAIRS = 3
 
-
-@tool(timeout=300)
+@tool(timeout=600)
 async def offer(context_variables: Context) -> None:
-    """Offer the bundle if it holds; else send it back, at most three times, then make it plainer.
+    """Offer the package if the checks find nothing; else let it be repaired, at most three times.
 
-    Where not even the plain version holds, the plan is asked about again, with why.
     The package is stored before the request is opened, so that the person can look at it.
     """
     plan = ActionPlan.model_validate(context_variables["action_plan"])
-    outputs = _outputs(context_variables)
-    round_ = context_variables.get_int("repair_round")
-    try:
-        made = await asyncio.to_thread(make_offer, plan, outputs, simulate)
-        if made.responsible and round_ >= _REPAIRS:
-            made = await asyncio.to_thread(plainer_offer, plan, outputs, simulate, made)
-    except ToolError as error:
-        context_variables.set("repair_round", 0)
-        context_variables.set("repair_target", "ProjectOverviewAgent")
-        context_variables.set("package_findings", [str(error)])
-        context_variables.set("action_plan_acceptance", "pending")
-        return
-    target = made.responsible
-    if target:
-        context_variables.set("repair_round", round_ + 1)
-        context_variables.set("repair_target", target)
-        context_variables.set("package_findings", list(made.findings))
-        context_variables.set("plain_part", plain_part(target, plain_drafts(plan)))
-        return
-    context_variables.set("repair_target", "nobody")
-    context_variables.set("package_findings", [])
-    context_variables.set("replaced", made.replaced_data())
-    context_variables.set("bundle", {**made.data(), "summary": made.summary()})
-
-
-def _outputs(context_variables: Context) -> dict[str, dict[str, object]]:
-    """Return what each agent of the second half returned, by agent."""
-    made = {
-        "ToolsManagerAgent": context_variables.get_dict("tools_manifest"),
-        "ContextVariablesAgent": context_variables.get_dict("context_variables_plan"),
-        "HandoffsAgent": context_variables.get_dict("handoff_rules"),
-        "StructuredOutputsAgent": context_variables.get_dict("structured_models"),
-        "AgentsAgent": context_variables.get_dict("runtime_agents"),
-        "OrchestratorAgent": context_variables.get_dict("orchestration_config"),
-        "UIFileGenerator": context_variables.get_dict("ui_files"),
-        "AgentToolsFileGenerator": context_variables.get_dict("tool_files"),
-        "HookAgent": context_variables.get_dict("hook_files"),
+    answers = context_variables.get_dict("finding_answers")
+    made = await asyncio.to_thread(
+        make_offer,
+        plan,
+        _outputs(plan, context_variables),
+        answers,
+        simulate,
+        run_generated_scenarios,
+    )
+    data = made.data()
+    context_variables.set("left_out", data["left_out"])
+    findings = {
+        "errors": list(made.findings),
+        "questions": made.unanswered,
+        "left_out": list(map(str, made.left_out)),
     }
+    round_ = context_variables.get_int("repair_round")
+    is_final = round_ >= REPAIRS or context_variables.get_str("offer_state") == "final"
+    if any(findings.values()) and not is_final:
+        context_variables.set("repair_round", round_ + 1)
+        context_variables.set("package_findings", findings)
+        context_variables.set("offer_state", "repair")
+        return
+    skeleton = [*open_places(plan), context_variables.get_str("compiled_because")]
+    summary = {"skeleton": [reason for reason in skeleton if reason], **made.summary()}
+    context_variables.set("bundle", {**data, "summary": summary})
+    context_variables.set("offer_state", "ready" if made.promotable else "refused")
+
+
+def _outputs(plan: ActionPlan, context_variables: Context) -> dict[str, dict[str, object]]:
+    """Return the parts of the package by agent.
+
+    If a model gave no usable reply for a part, all of them are compiled from the plan: parts of a
+    model and of the compiler do not fit together.
+    """
+    if context_variables.get_str("compiled_because") and not context_variables.get_int(
+        "repair_round"
+    ):
+        drafts = compile_drafts(plan)
+        for agent in MAKERS:
+            context_variables.set(STEP_OF[agent].writes, joined_output(agent, drafts))
+    made = {agent: context_variables.get_dict(STEP_OF[agent].writes) for agent in MAKERS}
     return {agent: output for agent, output in made.items() if output}

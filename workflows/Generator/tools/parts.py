@@ -1,80 +1,109 @@
-"""Keeps the parts of the package, each as its agent returned it.
+"""Stores the parts of the package, each as its agent returned it. Nothing of them is executed."""
 
-What stays of a part is decided piece by piece, against the plain version; nothing of it runs.
-"""
+from collections.abc import Iterator
 
 from weft import Context
-from weft.generator.bundle import MAKERS, enriched, plain_drafts, plain_part
-from weft.generator.steps import STEP_OF
-from weft.spec.plan import ActionPlan
+from weft.cli.streams import counted
+from weft.generator.judging import accepted_files, accepted_repair
+from weft.generator.steps import REPLACED, STEP_OF
+
+#: The entries of parts by the keys of their lists.
+_KINDS = {
+    "tools": "tool",
+    "lifecycle_tools": "lifecycle tool",
+    "variables": "variable",
+    "handoff_rules": "handoff rule",
+    "models": "model",
+    "agents": "agent",
+    "hook_files": "file",
+}
 
 
 def _keep(
     agent: str, output: dict[str, object], context_variables: Context
 ) -> dict[str, list[str]]:
-    """Keep a part, put the plain version of the next one in place, and say what is dropped."""
-    plan = ActionPlan.model_validate(context_variables["action_plan"])
-    drafts = plain_drafts(plan)
-    _, replaced = enriched(drafts, {agent: output})
-    context_variables.set(STEP_OF[agent].writes, output)
-    following = MAKERS[MAKERS.index(agent) + 1 :]
-    if following:
-        context_variables.set("plain_part", plain_part(following[0], drafts))
-    return {"replaced": [f"{replacement.what}: {replacement.why}" for replacement in replaced]}
+    """Store a part; one whose form is wrong is refused once. Note why it is not by the model."""
+    instead_of = output.pop(REPLACED, None)
+    part = accepted_files(agent, output, again=context_variables.get_bool("part_refused"))
+    context_variables["part_refused"] = False
+    context_variables.set(STEP_OF[agent].writes, part)
+    if instead_of:
+        context_variables.set("compiled_because", f"{agent}: {instead_of}")
+    return {"written": list(_counts(part))}
 
 
-def tools_manifest(
-    tools: list[object], lifecycle_tools: list[object], context_variables: Context
+def _counts(part: dict[str, object]) -> Iterator[str]:
+    """Yield how many entries a part has, by their kind."""
+    plan = part.get("ContextVariablesPlan")
+    lists = {"variables": plan.get("definitions", {})} if isinstance(plan, dict) else part
+    for key, entries in lists.items():
+        if key in _KINDS and isinstance(entries, list | dict) and entries:
+            is_file = isinstance(entries, list) and "filename" in entries[0]
+            yield counted(len(entries), "file" if is_file else _KINDS[key])
+
+
+def tools_manifest(context_variables: Context, **output: object) -> dict[str, list[str]]:
+    """Store the tools."""
+    return _keep("ToolsManagerAgent", output, context_variables)
+
+
+def context_variables_plan(context_variables: Context, **output: object) -> dict[str, list[str]]:
+    """Store the variables."""
+    return _keep("ContextVariablesAgent", output, context_variables)
+
+
+def handoff_rules(context_variables: Context, **output: object) -> dict[str, list[str]]:
+    """Store the handoff rules."""
+    return _keep("HandoffsAgent", output, context_variables)
+
+
+def structured_models(context_variables: Context, **output: object) -> dict[str, list[str]]:
+    """Store the models of structured replies."""
+    return _keep("StructuredOutputsAgent", output, context_variables)
+
+
+def runtime_agents(context_variables: Context, **output: object) -> dict[str, list[str]]:
+    """Store the agents."""
+    return _keep("AgentsAgent", output, context_variables)
+
+
+def orchestration_config(context_variables: Context, **output: object) -> dict[str, list[str]]:
+    """Store the settings of the workflow."""
+    return _keep("OrchestratorAgent", output, context_variables)
+
+
+def ui_files(context_variables: Context, **output: object) -> dict[str, list[str]]:
+    """Store the components, and the code of UI tools."""
+    return _keep("UIFileGenerator", output, context_variables)
+
+
+def tool_files(context_variables: Context, **output: object) -> dict[str, list[str]]:
+    """Store the code of the other tools."""
+    return _keep("AgentToolsFileGenerator", output, context_variables)
+
+
+def hook_files(context_variables: Context, **output: object) -> dict[str, list[str]]:
+    """Store the code of the hooks."""
+    return _keep("HookAgent", output, context_variables)
+
+
+def package_repair(
+    parts: dict[str, object],
+    answers: dict[str, object],
+    context_variables: Context,
+    instead_of: str | None = None,
 ) -> dict[str, list[str]]:
-    """Keep what tools and lifecycle_tools hold."""
-    return _keep(
-        "ToolsManagerAgent", {"tools": tools, "lifecycle_tools": lifecycle_tools}, context_variables
-    )
+    """Put repaired parts in place, and store the answers to questions.
 
-
-def context_variables_plan(
-    ContextVariablesPlan: dict[str, object], context_variables: Context
-) -> dict[str, list[str]]:
-    """Keep what ContextVariablesPlan holds."""
-    return _keep(
-        "ContextVariablesAgent", {"ContextVariablesPlan": ContextVariablesPlan}, context_variables
-    )
-
-
-def handoff_rules(handoff_rules: list[object], context_variables: Context) -> dict[str, list[str]]:
-    """Keep what handoff_rules holds."""
-    return _keep("HandoffsAgent", {"handoff_rules": handoff_rules}, context_variables)
-
-
-def structured_models(
-    models: list[object], registry: list[object], context_variables: Context
-) -> dict[str, list[str]]:
-    """Keep what models and registry hold."""
-    return _keep(
-        "StructuredOutputsAgent", {"models": models, "registry": registry}, context_variables
-    )
-
-
-def runtime_agents(agents: list[object], context_variables: Context) -> dict[str, list[str]]:
-    """Keep what agents holds."""
-    return _keep("AgentsAgent", {"agents": agents}, context_variables)
-
-
-def orchestration_config(context_variables: Context, **settings: object) -> dict[str, list[str]]:
-    """Keep what the settings hold."""
-    return _keep("OrchestratorAgent", dict(settings), context_variables)
-
-
-def ui_files(tools: list[object], context_variables: Context) -> dict[str, list[str]]:
-    """Keep what tools holds."""
-    return _keep("UIFileGenerator", {"tools": tools}, context_variables)
-
-
-def tool_files(tools: list[object], context_variables: Context) -> dict[str, list[str]]:
-    """Keep what tools holds."""
-    return _keep("AgentToolsFileGenerator", {"tools": tools}, context_variables)
-
-
-def hook_files(hook_files: list[object], context_variables: Context) -> dict[str, list[str]]:
-    """Keep what hook_files holds."""
-    return _keep("HookAgent", {"hook_files": hook_files}, context_variables)
+    A repair that changes nothing is the last one.
+    """
+    replaced, answered = accepted_repair(parts, answers, context_variables)
+    for agent, part in replaced.items():
+        context_variables.set(STEP_OF[agent].writes, part)
+    known = context_variables.get_dict("finding_answers")
+    context_variables.set("finding_answers", {**known, **answered})
+    changes = bool(replaced or answered) and not instead_of
+    context_variables.set("offer_state", "open" if changes else "final")
+    if not changes:
+        context_variables.set("repair_round", context_variables.get_int("repair_round") - 1)
+    return {"repaired": list(replaced), "answered": list(answered)}

@@ -173,9 +173,17 @@ class Domain:
 
 
 def domain_of(
-    name: str, variable: Variable, happenings: Iterable[Happening], asked: Questions
+    name: str,
+    variable: Variable,
+    happenings: Iterable[Happening],
+    asked: Questions,
+    *,
+    given: bool = False,
 ) -> Domain | str:
-    """Return the values of a variable, or a text that says why they cannot be listed."""
+    """Return the values of a variable, or a text that says why they cannot be listed.
+
+    `given` means that it may begin with a field of what starts the run.
+    """
     source = variable.source
     if variable.secret:
         return "it is secret"
@@ -185,6 +193,7 @@ def domain_of(
     loose = [setting for setting in wanted if setting.value is UNKNOWN]
     transitions = source.transitions if isinstance(source, DerivedSource) else ()
     begin, anything = _begin(source)
+    anything = anything or given
     free: tuple[Json, ...] | None = ()
     if anything or loose:
         # With transitions, only their targets can be set.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from typing import Final, TypeAlias
 
+from weft.check.declarations import comes_with_start, has_trigger
 from weft.check.explore.domains import Domain, domain_of, questions_in
 from weft.check.explore.happenings import Happening, code_writes
 from weft.check.explore.triggers import triggered
@@ -17,7 +18,8 @@ from weft.engine.variables.conditions import UNKNOWN, decide
 from weft.errors import ExpressionError
 from weft.findings import Json
 from weft.spec.conditions import Condition, names
-from weft.spec.variables import ComputedSource
+from weft.spec.orchestrator import FormStart
+from weft.spec.variables import ComputedSource, DerivedSource, Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +267,18 @@ class Ground:
     whys: Mapping[int, str]
 
 
+def _is_given(subject: Subject, name: str, variable: Variable) -> bool:
+    """Return whether a variable may begin with a field of what starts the run.
+
+    A webhook or document may have any fields: then only variables that no trigger sets count.
+    """
+    source = variable.source
+    if not isinstance(source, DerivedSource) or not comes_with_start(subject, name):
+        return False
+    start = subject.spec.orchestrator.trigger
+    return not has_trigger(source) or (isinstance(start, FormStart) and start.form is not None)
+
+
 def survey(subject: Subject, limit: int) -> Ground | str:
     """Return the variables to follow, or the reason why there are more than `limit` states."""
     conditions = routing_conditions(subject)
@@ -283,7 +297,9 @@ def survey(subject: Subject, limit: int) -> Ground | str:
     all_happenings = (*triggered(subject, sources), *code_writes(subject, sources))
     happenings = tuple(_fitting(subject, happening) for happening in all_happenings)
     found = {
-        name: domain_of(name, variable, happenings, asked[name])
+        name: domain_of(
+            name, variable, happenings, asked[name], given=_is_given(subject, name, variable)
+        )
         for name, variable in sources.items()
     }
     domains = {name: domain for name, domain in found.items() if isinstance(domain, Domain)}

@@ -6,7 +6,7 @@ from typing import Final
 from weft.check.code.facts import code_of, function_named, module_file, module_names
 from weft.check.code.modules import Definition
 from weft.check.code.references import REFERENCES, code_references
-from weft.check.declarations import placed_triggers
+from weft.check.declarations import comes_with_start, has_trigger, placed_triggers
 from weft.check.parts import parts_of
 from weft.check.rules.code import AnyEntry, Folder, all_entries, files_under
 from weft.check.rules.references import named_variables
@@ -25,7 +25,6 @@ from weft.engine.variables.access import may_read
 from weft.findings import Place
 from weft.ids import nearest
 from weft.spec.agents import Handoff, VariablesIngredient
-from weft.spec.orchestrator import DatabaseStart, FormStart, WebhookStart
 from weft.spec.part import Part
 from weft.spec.tools import is_built_in
 from weft.spec.triggers import FunctionTrigger
@@ -46,9 +45,9 @@ def something_sets_it(subject: Subject) -> Iterator[Hit]:
     still = {
         name: source.default
         for name, source in subject.sources(DerivedSource)
-        if not _has_trigger(source)
+        if not has_trigger(source)
         and not variables[name].writers
-        and not _comes_with_start(subject, name)
+        and not comes_with_start(subject, name)
     }
     if not still:
         return
@@ -65,21 +64,9 @@ def something_sets_it(subject: Subject) -> Iterator[Hit]:
             )
 
 
-def _comes_with_start(subject: Subject, name: str) -> bool:
-    """Return whether the start of the run may set a variable."""
-    start = subject.spec.orchestrator.trigger
-    if isinstance(start, FormStart) and start.form:
-        return name in subject.models.get(start.form, {})
-    return isinstance(start, FormStart | WebhookStart | DatabaseStart)
-
-
 def _lacks_code(subject: Subject) -> bool:
     """Return whether declared code is missing, so that its reads and writes are unknown."""
     return any(entry.file not in subject.code for entry in all_entries(subject))
-
-
-def _has_trigger(source: DerivedSource) -> bool:
-    return bool(source.triggers) or any(step.trigger for step in source.transitions)
 
 
 def _definitions(subject: Subject) -> list[Definition]:

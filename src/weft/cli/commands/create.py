@@ -34,6 +34,8 @@ from weft.packages.writer import schema_files
 from weft.spec.patterns import PATTERNS, Pattern, find_pattern, nearest_pattern
 
 _BLANK: Final = "blank"
+#: The folder of a workspace for forms.
+_FORMS: Final = "forms"
 
 PatternName: TypeAlias = Annotated[str, Parameter(completer=patterns)]
 
@@ -145,8 +147,10 @@ def _write(folder: Path, parts: dict[str, dict[str, bytes]], *, is_empty: bool) 
 
 
 @command
-def new(name: str, /, *, pattern: PatternName = "1", streams: Output) -> Result:
-    """Create a package from the template of a pattern.
+def new(
+    name: str, /, *, pattern: PatternName | None = None, form: bool = False, streams: Output
+) -> Result:
+    """Create a package from the template of a pattern, or a form to generate one from.
 
     Patterns:
       1  ContextAwareRouting  a router sends each request on
@@ -163,15 +167,19 @@ def new(name: str, /, *, pattern: PatternName = "1", streams: Output) -> Result:
     Options:
       NAME            The name of the package, such as CustomerSupport.
       --pattern NAME  Pattern: 1 to 9, its name, or blank; default: 1.
+      --form          Write a form with explanations instead, to change and generate from.
 
     Examples:
       weft new Returns --pattern 6
       weft new Returns --pattern FeedbackLoop
       weft new Returns --pattern blank
+      weft new Returns --form
     """
     if not AGENT_NAME.match(name):
         raise usage(f'invalid package name "{name}"', *_better_name(name))
-    chosen = None if pattern.lower() == _BLANK else _pattern(pattern)
+    if form:
+        return _new_form(name, pattern, streams)
+    chosen = None if (pattern or "").lower() == _BLANK else _pattern(pattern or "1")
     folder = streams.settings.workspace / PACKAGES / name
     if folder.exists():
         raise conflict(f"{folder} already exists", "choose another name")
@@ -189,6 +197,31 @@ def new(name: str, /, *, pattern: PatternName = "1", streams: Output) -> Result:
         steps.append(f"weft schema --write {quote(str(schemas))}      for completion in editors")
     notes = [f"\n{name} {about}. Next:", *(f"  {step}" for step in steps)]
     return Result(data, "\n".join(f"created {path}" for path in paths), notes)
+
+
+def _new_form(name: str, pattern: str | None, streams: Output) -> Result:
+    """Write a form, and say how it becomes a package."""
+    if pattern is not None:
+        raise usage("--form and --pattern exclude each other", "the steps of a form decide")
+    # Deferred: it loads the compiler.
+    from weft.generator.forms.form import example_form  # noqa: PLC0415
+
+    folder = streams.settings.workspace / _FORMS
+    file = folder / f"{name}.yaml"
+    if file.exists():
+        raise conflict(f"{file} already exists", "choose another name")
+    content = {file.name: example_form(name).encode()}
+    if folder.exists():
+        replace_files(folder, content)
+    else:
+        create_folder(folder, content)
+    steps = [
+        f"change {clean(str(file))}: its steps, who does each, and what follows",
+        f"weft generate --form {clean(quote(str(file)))} --approve",
+        f"weft test {name}",
+    ]
+    notes = ["\nNext:", *(f"  {step}" for step in steps)]
+    return Result({"name": name, "form": str(file)}, f"created {clean(str(file))}", notes)
 
 
 def _blank_files(name: str) -> dict[str, bytes]:

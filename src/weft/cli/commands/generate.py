@@ -1,5 +1,6 @@
 """weft generate: from a brief to a plan to a package, with the agents of the Generator."""
 
+import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,27 +18,30 @@ from weft.app.generation import (
 from weft.cli.chat.conversation import Session, subscribed
 from weft.cli.chat.follow_run import interactive_host, run_session
 from weft.cli.chat.person import Person, stdin_is_terminal
-from weft.cli.failure import did_you_mean, setup, usage
+from weft.cli.failure import CommandFailed, Exit, Failure, did_you_mean, setup, usage
 from weft.cli.generation import (
     PackagesFolder,
-    Wishes,
     close_generation,
     follow_generation,
-    output_folder,
     require_generation,
 )
 from weft.cli.hosting import JournalFile, find_run, locate_journal
 from weft.cli.options import Output, command
+from weft.cli.promotion import Wishes, output_folder
 from weft.cli.results import Result
 from weft.cli.scope import command_scope
 from weft.cli.starting import find_runnable, read_message, read_text_file, start_run
 from weft.cli.streams import Streams
-from weft.errors import SetupError
+from weft.errors import SetupError, UsageError
 from weft.findings import Json
+from weft.generator.forms.form import form_plan, read_form
 from weft.ids import nearest
 from weft.packages.text import documents
 from weft.runtime.host import Host
 from weft.spec.plan import ActionPlan
+
+#: The key of a difference from the plan.
+_QUESTION: Final = re.compile(r"[A-Z]+\d{3}-[0-9a-f]+")
 
 #: The suffixes of data files; any other file is a brief in words.
 _DATA: Final = (".json", ".yaml", ".yml")
@@ -49,8 +53,10 @@ def generate(  # noqa: PLR0913 - its options
     /,
     *,
     from_: Annotated[Path | None, Parameter(allow_leading_hyphen=True)] = None,
+    form: Path | None = None,
     answers: Path | None = None,
     approve: bool = False,
+    skeleton: bool = False,
     promote: bool = False,
     update: bool = False,
     until: StepName | None = None,
@@ -63,44 +69,66 @@ def generate(  # noqa: PLR0913 - its options
 ) -> Result:
     """Design a workflow with you, and write its package after you approve the plan.
 
-    This is a run of the package Generator: an interview, a plan, your approval, the files, a check
-    with simulated runs, your approval. Without a language model, fixed rules design it. A package
-    generated before from the same brief or plan is updated, and your changes are kept. Exits with 4
-    if a question is open and stdin is not a terminal, with 7 if a package is in the way or the same
-    lines were changed.
+    This is a run of the package Generator: an interview, a plan, your approval, the files, checks
+    and repairs, your approval. Without a language model, a form is compiled to a package, and a
+    brief to a skeleton with open places. A package generated before from the same brief or plan is
+    updated; your changes and what the plan did not change are kept. Exits with 1 if the package has
+    errors, with 4 if a question is open and stdin is not a terminal, with 7 if a package is in the
+    way or the same lines were changed.
 
     Options:
       BRIEF           What the workflow should do, in your words.
       --from FILE     Read the brief from a text file or from stdin (-), or an action plan from a
                       JSON file.
-      --answers FILE  Answers by field, as JSON or YAML.
+      --form FILE     Compile a form: the workflow step by step, as YAML or JSON.
+      --answers FILE  Answers by field, as JSON or YAML; also `KEY: reason` for differences from
+                      the plan.
       --approve       Run without prompts: accept the defaults, the plan and the package.
+      --skeleton      With --approve, --promote or --answers: also accept a skeleton.
       --promote       Promote the package without asking.
       --update        Also update a package that was generated from another plan.
       --until         Stop after this step.
       --run RUN       Continue this generation: its id, its end, or last.
       --take-over     Also if another process works on the run.
-      --model NAME    Model of every agent: PROVIDER:MODEL, designer, you, or replay:RUN; the
-                      designer replaces what it cannot do.
+      --model NAME    Model of every agent: PROVIDER:MODEL, designer, you, replay:RUN, or
+                      replay:FILE.yaml; the designer replaces what it cannot do.
 
     Examples:
-      weft generate 'Route questions of customers to billing or tech' --approve
-      weft generate --from brief.txt --model designer --approve -o workflows
+      weft generate --form clinic.yaml --approve
+      weft generate --from brief.txt --model openai:gpt-5-mini --approve
+      weft generate 'Route questions of customers to billing or tech' --approve --skeleton
       weft generate --from brief.txt --answers answers.yaml --until plan
       weft generate --run last      continues one that waits or was interrupted
       weft generate --from workflows/Returns/action_plan.json      after changing the plan
     """
-    if run is not None and (brief is not None or from_ is not None or model is not None):
-        raise usage("--run continues a generation", "leave out the brief, --from and --model")
+    given_in = [
+        name for name, value in (("the brief", brief), ("--from", from_), ("--form", form)) if value
+    ]
+    if run is not None and (given_in or model is not None):
+        hint = "leave out the brief, --from, --form and --model"
+        raise usage("--run continues a generation", hint)
     if take_over and run is None:
         raise usage("--take-over needs --run", "weft generate --run RUN --take-over")
-    if brief is not None and from_ is not None:
-        raise usage("the brief is given twice", "keep the text, or --from FILE")
+    if len(given_in) > 1:
+        raise usage(f"{' and '.join(given_in)} exclude each other", "keep one of them")
+    if skeleton and not (approve or promote or answers):
+        hint = "weft generate BRIEF --approve --skeleton"
+        raise usage("--skeleton needs --approve, --promote or --answers", hint)
     package = find_runnable(streams, GENERATOR)
     known = answer_fields(package.spec)
     given = {} if answers is None else _read_answers(answers, known)
-    wishes = Wishes(given, approve, promote, update, until, output)
+    wishes = Wishes(
+        answers=given,
+        approve=approve,
+        skeleton=skeleton,
+        promote=promote,
+        update=update,
+        until=until,
+        output=output,
+    )
     message, plan = (brief, None) if from_ is None else _read_source(from_)
+    if form is not None:
+        message, plan = _read_form(form)
     session = Session(streams, locate_journal(streams, journal, must_exist=run is not None))
     session.command = "generate --run"
     _require_folder(output_folder(session.location, output))
@@ -180,6 +208,19 @@ def _read_source(file: Path) -> tuple[str, ActionPlan | None]:
     return f"The plan is given: {plan.strategy.workflow_name}", plan
 
 
+def _read_form(file: Path) -> tuple[str, ActionPlan]:
+    """Return the first message and the plan of a form."""
+    text = read_text_file(file, "name a form in YAML or JSON: steps, who does each, what follows")
+    try:
+        plan = form_plan(read_form(str(file), text))
+    except UsageError as error:
+        count = len(error.findings)
+        said = "there is a mistake" if count == 1 else f"there are {count} mistakes"
+        failure = Failure(Exit.USAGE, f"{said} in {file}", findings=error.findings)
+        raise CommandFailed(failure) from error
+    return f"The form is given: {plan.strategy.workflow_name}", plan
+
+
 def _read_answers(file: Path, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Json]:
     """Return the answers in a file by field."""
     text = read_text_file(file, "name a JSON or YAML file with answers by field")
@@ -194,6 +235,8 @@ def _read_answers(file: Path, known: Mapping[str, Mapping[str, Any]]) -> dict[st
 
 
 def _answer(file: Path, name: str, value: Json, known: Mapping[str, Mapping[str, Any]]) -> Json:
+    if _QUESTION.fullmatch(name) and isinstance(value, str) and value.strip():
+        return value
     if name not in known:
         hints = did_you_mean(nearest(name, known))
         raise usage(f"{file}: unknown field {name}", *hints, f"available: {', '.join(known)}")

@@ -2,10 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, cast
+from typing import Annotated, Any, Final, cast
 
 from cyclopts import Parameter
 
@@ -19,7 +20,7 @@ from weft.cli.chat.follow_run import (
 )
 from weft.cli.chat.person import MANY, Person, stdin_is_terminal, unread_lines
 from weft.cli.commands.runs import run_list
-from weft.cli.failure import Exit, failure_of, usage
+from weft.cli.failure import CommandFailed, Exit, failure_of, usage
 from weft.cli.hosting import (
     RUN_HELP,
     JournalFile,
@@ -66,6 +67,7 @@ from weft.engine.flow.plan import APPROVAL
 from weft.engine.rows import RequestRow, RunRow
 from weft.errors import WeftError
 from weft.findings import Json
+from weft.ids import suggestion
 from weft.ports.scope import Scope
 from weft.runtime.host import Host
 from weft.runtime.signals import Answer, Signal
@@ -425,6 +427,24 @@ def _read_json(text: str) -> Json:
     return parse_json(text, "the answer", _AS_JSON)
 
 
+def _takes(schema: Mapping[str, Any]) -> list[str]:
+    """Return what an answer with fields takes: each with its values or its type."""
+    fields = cast("dict[str, dict[str, Any]]", schema.get("properties") or {})
+    listed = [
+        f"{name} ({', '.join(map(str, field['enum']))})" if "enum" in field else name
+        for name, field in fields.items()
+    ]
+    return [f"it takes: {', '.join(listed)}"] if listed else []
+
+
+def _misspelled(schema: Mapping[str, Any], value: Json) -> list[str]:
+    """Return what is probably meant by the unknown keys of an answer."""
+    fields = cast("dict[str, Any]", schema.get("properties") or {})
+    given = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+    unknown = [name for name in given if name not in fields] if fields else []
+    return [f'unknown key "{name}": {suggestion(name, fields)}' for name in unknown]
+
+
 async def _signal(
     host: Host, session: Session, person: Person, request: RequestRow, value: Json
 ) -> Signal:
@@ -448,7 +468,11 @@ async def _signal(
     elif (request.tool or "").startswith(APPROVAL) and not str(value).lstrip().startswith("{"):
         value = {"decision": value}
     elif schema.get("type") != "string":
-        value = _read_json(str(value))
+        try:
+            value = _read_json(str(value))
+        except CommandFailed as error:
+            hints = (*_takes(schema), *error.failure.hint)
+            raise CommandFailed(replace(error.failure, hint=hints)) from error
     error = form.answer_error(value) if form else None
     if form and error and form.options:
         row = await host.run(session.run, scope=command_scope())
@@ -457,6 +481,8 @@ async def _signal(
     if error:
         raise usage(
             f"invalid answer to {request.tool}: {error}",
+            *_misspelled(schema, value),
+            *_takes(schema),
             f"see what it takes: weft runs show {session.run}{session.location.options}",
         )
     return Answer(request.id, value)

@@ -13,7 +13,6 @@ from weft.app.generation import read_generation
 from weft.cli.chat.conversation import PATIENCE, not_moving, subscribed
 from weft.cli.chat.person import read_line, stdin_is_terminal
 from weft.cli.failure import Exit, usage
-from weft.cli.generation import how_to_promote
 from weft.cli.hosting import (
     JournalFile,
     JournalLocation,
@@ -43,6 +42,7 @@ from weft.cli.pages.runs import (
     waiting_text,
 )
 from weft.cli.paths import how_to_start
+from weft.cli.promotion import how_to_promote
 from weft.cli.results import Result, document
 from weft.cli.scope import command_scope, scope_options
 from weft.cli.starting import models_line

@@ -145,13 +145,14 @@ COMMANDS: Final = (
     Command("generate"),
     Command(
         "plan",
-        "Show, compare, approve and comment on the plans of generations.",
+        "Show, compare, approve, comment on and edit the plans of generations.",
         ("weft plan show last", "weft plan approve last"),
         parts=(
             Command("show", place="plan:show"),
             Command("diff", place="plan:diff"),
             Command("approve", place="plan:approve"),
             Command("comment", place="plan:comment"),
+            Command("edit", place="plan:edit"),
         ),
     ),
     Command("check"),

@@ -60,7 +60,10 @@ def run_tests(*names: PackageName, scenario: str | None = None, streams: Output)
     shown = [_shown(result, streams) for result in failed]
     passed = f"{counted(len(results) - len(failed), 'scenario')} passed"
     counts = f"{passed}, {len(failed)} failed" if failed else passed
-    shown.append(f"{counts} ({perf_counter() - begun:.2f} s).")
+    if results:
+        shown.append(f"{counts} ({perf_counter() - begun:.2f} s).")
+    else:
+        shown.append("no scenarios")
     return Result(
         {"results": [result.as_json() for result in results], "failed": len(failed)},
         "\n\n".join(shown),

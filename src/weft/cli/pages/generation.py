@@ -11,8 +11,9 @@ from weft.cli.streams import Streams, clean, clean_lines, counted, folded
 from weft.engine import events
 from weft.engine.events import Event
 from weft.findings import Json
-from weft.generator.diagram import plan_drawing
-from weft.generator.plan import plan_lines
+from weft.generator.forms.skeleton import open_places
+from weft.generator.plans.diagram import plan_drawing
+from weft.generator.plans.plan import plan_lines
 from weft.generator.steps import STEP_OF
 from weft.ports.live import Delta, ToolProgress
 from weft.runtime.workflow import Workflow
@@ -26,6 +27,15 @@ _ASSUMED: Final = {
     "approver": "approved by",
     "integrations": "services",
     "specialists": "specialists",
+}
+
+#: The lists of an offer by their keys, in the order in which they are shown.
+SHOWN: Final = {
+    "skeleton": "skeleton",
+    "left_out": "left out",
+    "errors": "error",
+    "questions": "differs from the plan",
+    "checked": "checked",
 }
 
 #: The greatest number of lines that one line of a plan is wrapped to.
@@ -50,6 +60,7 @@ class ProgressView:
         #: The last message, which a person must know who is asked for a reply.
         self.words = ""
         self._instead_of = ""
+        self._agent = ""
 
     def show(self, item: Event | Delta) -> None:
         """Show an item; raises StepDone after the step of --until."""
@@ -60,14 +71,12 @@ class ProgressView:
         match item.data:
             case events.ModelReplied() as data:
                 self._replied(item.actor.removeprefix("agent:"), data)
+            case events.TurnStarted(agent=agent):
+                self._agent = agent
             case events.OutputRefused(error=fault):
-                self._line(item.actor.removeprefix("agent:"), f"tries again: {fault}")
-            case events.ToolReturned(value=value):
-                tool = item.actor.removeprefix("tool:")
-                self._line(self._agents.get(tool, tool), made_text(tool, value))
-            case events.ToolFailed(error=error, kind="retry"):
-                tool = item.actor.removeprefix("tool:")
-                self._line(self._agents.get(tool, tool), f"tries again: {error}")
+                self._line(self._agent, f"tries again: {fault}")
+            case events.ToolReturned() | events.ToolFailed():
+                self._ended(item.actor.removeprefix("tool:"), item.data)
             case events.TurnFailed(agent=agent, error=error):
                 self._line(agent, f"failed: {error}")
             case events.RequestOpened(tool=tool, payload=payload) if tool == DOWNLOAD:
@@ -80,6 +89,13 @@ class ProgressView:
             case _:
                 pass
 
+    def _ended(self, tool: str, data: events.ToolReturned | events.ToolFailed) -> None:
+        agent = self._agents.get(tool, tool)
+        if isinstance(data, events.ToolReturned):
+            self._line(agent, made_text(tool, data.value))
+        elif data.kind == "retry":
+            self._line(agent, f"tries again: {data.error}")
+
     def _replied(self, agent: str, data: events.ModelReplied) -> None:
         self.words = f"{agent}: {data.text}" if data.text.strip() else ""
         if data.instead_of and data.instead_of != self._instead_of:
@@ -88,8 +104,9 @@ class ProgressView:
 
     def _show_checks(self, payload: Mapping[str, Any]) -> None:
         """Show the results of the checks of the offered packages."""
-        for result in payload.get("checked") or ():
-            self._line(self._agents[DOWNLOAD], f"checked: {result}")
+        for key, label in SHOWN.items():
+            for line in payload.get(key) or ():
+                self._line(self._agents[DOWNLOAD], f"{label}: {line}")
 
     def tick(self) -> None:
         """Print nothing: the designers are fast, and tools report their own progress."""
@@ -105,8 +122,8 @@ def made_text(tool: str, value: Json) -> str:
     """Return the result of a tool of the Generator in one line; empty if others show it."""
     fields = cast("dict[str, Any]", value if isinstance(value, dict) else {})
     match fields:
-        case {"chosen": chosen, "reasons": reasons}:
-            text = " ".join([f"{'; '.join(chosen)}."] * (len(chosen) > 1) + reasons)
+        case {"chosen": chosen}:
+            text = "; ".join(chosen)
         case {"modules": modules}:
             text = f"{counted(len(modules), 'module')}: {'; '.join(modules)}"
         case {"variables": variables, "components": components}:
@@ -115,11 +132,11 @@ def made_text(tool: str, value: Json) -> str:
         case {"plan_acceptance": acceptance}:
             named = f" {fields['plan_hash'][:_SHORT]}" if fields.get("plan_hash") else ""
             text = f"plan{named}: {acceptance.replace('_', ' ')}"
-        case {"replaced": replaced}:
-            parts = f"{counted(len(replaced), 'piece')} replaced: {'; '.join(replaced)}"
-            text = parts if replaced else "done"
-        case {"sent_back_to": agent, "findings": findings}:
-            text = f"sent back to {agent}: {'; '.join(findings)}"
+        case {"written": written}:
+            text = ", ".join(written) or "done"
+        case {"repaired": repaired, "answered": answered}:
+            parts = f"repaired: {', '.join(repaired) or 'nothing'}"
+            text = f"{parts}; answered: {', '.join(answered)}" if answered else parts
         case {"promotion": promotion, "packages": packages}:
             text = f"{', '.join(packages)}: {promotion}"
         case _ if tool == INTERVIEW:
@@ -132,12 +149,23 @@ def made_text(tool: str, value: Json) -> str:
 
 
 def report_lines(generation: Generation, made: Iterable[PartOrigin]) -> list[str]:
-    """Return who made the parts, and which of them were replaced."""
+    """Return what is open and what was left out, then who made the parts."""
+    lines = [f"skeleton: {reason}" for reason in generation.skeleton]
+    lines += [
+        f"left out, {each['file']}, {each['piece']}: {each['reason']}"
+        for each in generation.left_out
+    ]
+    if generation.bundle and not generation.is_promotable:
+        lines += [f"error: {error}" for error in generation.bundle.get("errors") or ()]
+        lines += [
+            f"differs from the plan: {each['text']} [{each['key']}]"
+            for each in generation.unanswered
+        ]
     whose: dict[str, list[str]] = {}
     for part in made:
         name = part.model if part.answerer == "model" else part.answerer
         whose.setdefault(name or part.answerer, []).append(part.agent)
-    lines = [
+    lines += [
         f"{counted(len(agents), 'part')} by {name}: {', '.join(agents)}"
         if len(whose) > 1
         else f"{counted(len(agents), 'part')} by {name}"
@@ -148,11 +176,8 @@ def report_lines(generation: Generation, made: Iterable[PartOrigin]) -> list[str
         for part in made
         if part.instead_of
     ]
-    lines += [
-        f"replaced, {each['agent']}, {each['what']}: {each['why']}" for each in generation.replaced
-    ]
     if generation.repairs:
-        lines.append(f"the packages were sent back {counted(generation.repairs, 'time')}")
+        lines.append(f"the packages were repaired {counted(generation.repairs, 'time')}")
     return lines
 
 
@@ -178,18 +203,22 @@ def generation_data(generation: Generation, made: Iterable[PartOrigin]) -> dict[
         "plan": None if last is None else {"round": last.number, "hash": last.hash},
         "acceptance": generation.acceptance,
         "parts": [asdict(part) for part in made],
-        "replaced": [dict(each) for each in generation.replaced],
+        "skeleton": list(generation.skeleton),
+        "left_out": [dict(each) for each in generation.left_out],
         "repairs": generation.repairs,
-        "verdict": generation.bundle.get("verdict"),
+        "promotable": generation.is_promotable,
+        **{key: generation.bundle.get(key) for key in ("verdict", "errors", "questions")},
         "promotion": generation.promotion,
     }
 
 
 def plan_page(round_: Round, streams: Streams) -> str:
-    """Return a plan with its diagram, as wide as the terminal."""
+    """Return a plan with its diagram, as wide as the terminal; what is open comes first."""
+    places = open_places(round_.plan)
+    head = ["This plan is a skeleton. Decide:", *(f"  {place}" for place in places), ""]
     lines = [
         part
-        for line in plan_lines(round_.plan)
+        for line in [*(head if places else []), *plan_lines(round_.plan)]
         for part in (folded(clean(line), streams.columns, most=_MOST) if line else [""])
     ]
     return "\n".join([*lines, "", clean_lines(plan_drawing(round_.plan).rstrip("\n"))])

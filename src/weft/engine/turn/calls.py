@@ -194,9 +194,9 @@ def _text(value: Json) -> str:
 
 
 def on_request_opened(
-    _compiled: CompiledWorkflow, state: State, event: Event, data: RequestOpened
+    compiled: CompiledWorkflow, state: State, event: Event, data: RequestOpened
 ) -> list[Command]:
-    """Store the request."""
+    """Store the request, and show the user what its tool tells when somebody is asked."""
     request = Request(
         id=data.id,
         kind=data.kind,
@@ -218,7 +218,9 @@ def on_request_opened(
     state.requests = {**state.requests, data.id: request}
     if data.call is not None:
         state.calls = {**state.calls, data.call: replace(state.calls[data.call], asks=data.id)}
-    return []
+    rules = compiled.agents.get(data.agent)
+    told = rules.tells_asked.get(data.tool or "") if rules else None
+    return [Record(MessageShown(told), event.turn)] if told else []
 
 
 def on_request_answered(

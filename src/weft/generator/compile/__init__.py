@@ -1,1 +1,1 @@
-"""From an approved action plan to the parts of a workflow, one file for each transformation."""
+"""The compiler: a plan becomes packages, by stated rules and without a model."""

@@ -1,138 +1,139 @@
-"""Transformation 13.3: agents with what each is told, how far it may go, and how it replies."""
+"""Agents: what each is told, and the model that its structured replies fit."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from weft.generator.compile.texts import line, literal, words_of
-from weft.generator.compile.wires import DECISION, READY, Decision, Wiring
-from weft.generator.shapes import ToolShape
-from weft.generator.workflow_plan import PlannedModule, WorkflowPlan
+from weft.generator.compile.texts import line, literal, title
+from weft.generator.compile.tools import reply_fields
+from weft.generator.compile.values import Values
+from weft.generator.compile.wiring import Turn, Way
+from weft.ids import TERMINATE, USER
 from weft.spec.agents import REPLY_LIMITS, Agent, AgentType, PromptSection
-from weft.spec.plan import PlannedAgent
-from weft.spec.variables import EnvironmentSource, Variable
+from weft.spec.form import ASK_USER
+from weft.spec.part import Name
+from weft.spec.type_field import ModelField, OutputBinding, OutputModel
+from weft.spec.types import Scalar
 
-_ROLES: Final[dict[AgentType, str]] = {
-    "intake": "You take requests in and find out what is needed.",
+_ROLES: Final[Mapping[AgentType, str]] = {
+    "intake": "You take a request in and find out what is needed.",
     "router": "You decide who works on a request. You do not work on it yourself.",
-    "worker": "You are a specialist who does one piece of work well.",
-    "evaluator": "You judge the work of others by what was asked for. You do not redo it.",
-    "orchestrator": "You lead the others: you say who does what, and when it is done.",
-    "generator": "You make what was asked for.",
+    "worker": "You do one piece of work.",
+    "evaluator": "You judge the work of others. You do not redo it.",
+    "orchestrator": "You lead the others: you decide who does what, and when it is done.",
+    "generator": "You produce what was asked for.",
 }
+#: What the user of the run reads of a structured reply.
+_MESSAGE: Final = "agent_message"
 
 
-def agents(
-    workflow: WorkflowPlan,
-    wiring: Wiring,
-    shapes: Sequence[ToolShape],
-    known: Mapping[str, Variable],
-    shown: Mapping[str, Sequence[str]],
-) -> tuple[Agent, ...]:
-    """Return the agents in the order of the modules."""
-    return tuple(
-        _agent(it, module, wiring, _Told(workflow, shapes, known, shown))
-        for module in workflow.modules
-        for it in module.agents
-    )
-
-
-class _Told:
-    """What agents are told beside their objective."""
-
-    def __init__(
-        self,
-        workflow: WorkflowPlan,
-        shapes: Sequence[ToolShape],
-        known: Mapping[str, Variable],
-        shown: Mapping[str, Sequence[str]],
-    ) -> None:
-        self.workflow, self._shapes, self._known, self._shown = workflow, shapes, known, shown
-
-    def tools(self, agent: str) -> list[ToolShape]:
-        """Return the tools of an agent that its model calls."""
-        return [it for it in self._shapes if it.agent == agent and not it.auto_invoke]
-
-    def is_automatic(self, agent: str) -> bool:
-        """Tell whether every reply of an agent calls a tool."""
-        return any(it.agent == agent and it.auto_invoke for it in self._shapes)
-
-    def context(self, agent: PlannedAgent, module: PlannedModule) -> str:
-        """Return what the agent works in, and the variables it is shown."""
-        lines = [
-            f"Workflow: {literal(self.workflow.description)}",
-            f"This part of it: {literal(module.purpose)}. {literal(module.description)}",
-        ]
-        for name in self._shown.get(agent.agent_name, ()):
-            variable = self._known[name]
-            # What it is for is shown with its value, after the prompt.
-            told = " ".join(words_of(name)).capitalize()
-            # What comes from the environment is not there in production: it is shown beside.
-            here = isinstance(variable.source, EnvironmentSource)
-            lines.append(f"{told}: see {name}" if here else f"{told}: {{{name}}}")
-        return "\n".join(lines)
-
-
-def _agent(agent: PlannedAgent, module: PlannedModule, wiring: Wiring, told: _Told) -> Agent:
-    name = agent.agent_name
-    automatic = told.is_automatic(name)
-    steps = _steps(agent, wiring, told.tools(name))
-    texts = {
-        "role": _role(agent),
-        "objective": literal(agent.objective) or literal(module.description) or module.purpose,
-        "context": told.context(agent, module),
-        "instructions": "\n".join(f"{at}. {step}" for at, step in enumerate(steps, 1)),
+def is_visible(values: Values, turn: Turn) -> bool:
+    """Return whether the user of the run sees what an agent says: it talks to them."""
+    if turn.is_person or not values.workflow.is_attended:
+        return turn.agent.tell is not None and not turn.is_person
+    ending = {
+        name for each in values.wiring.groups if each.next == TERMINATE for name in each.members
     }
+    met = {way.target for way in turn.ways if way.when or not turn.outcomes}
+    met_by_user = not met.isdisjoint((USER, TERMINATE)) or turn.name in ending
+    return turn.asks or turn.agent.tell is not None or met_by_user
+
+
+def make_agent(values: Values, turn: Turn) -> Agent:
+    """Return an agent with its prompt."""
+    planned, structured = turn.agent, values.is_structured(turn)
+    steps = [f"{place}. {step}" for place, step in enumerate(_steps(values, turn), 1)]
+    never = [f"- {literal(rule)}" for rule in values.workflow.strategy.never]
+    told = literal(values.workflow.description)
+    texts = {
+        "role": _role(turn),
+        "task": literal(planned.objective) or literal(turn.module.description),
+        "workflow": f"{told}\nThis step: {literal(turn.module.purpose)}.",
+        "never": "\n".join(never),
+        "steps": "\n".join(steps),
+    }
+    limit = REPLY_LIMITS[planned.human_interaction]
     return Agent(
-        agent_name=name,
-        description=line(agent.objective),
+        agent_name=turn.name,
+        description=line(planned.objective),
         prompt_sections=tuple(
             PromptSection(id=key, heading=f"[{key.upper()}]", content=text)
             for key, text in texts.items()
+            if text
         ),
-        agent_type=agent.agent_type,
-        human_interaction=agent.human_interaction,
-        max_consecutive_auto_reply=_replies(agent, wiring),
-        auto_tool_mode=automatic,
-        structured_outputs_required=automatic,
+        agent_type=planned.agent_type,
+        human_interaction=planned.human_interaction,
+        max_consecutive_auto_reply=min(planned.max_consecutive_auto_reply, limit),
+        auto_tool_mode=structured,
+        structured_outputs_required=structured,
     )
 
 
-def _replies(agent: PlannedAgent, wiring: Wiring) -> int:
-    """Return how many replies in a row an agent may give: more if it takes task after task."""
-    limit = REPLY_LIMITS[agent.human_interaction]
-    decision = wiring.decisions.get(agent.agent_name)
-    if decision and any(it.target == agent.agent_name for it in decision.options):
-        return max(limit, REPLY_LIMITS["none"])
-    return min(agent.max_consecutive_auto_reply, limit)
+def _role(turn: Turn) -> str:
+    if turn.is_person:
+        return f"You are {turn.name}. A person decides here; you prepare the question."
+    made = (
+        f" What you produce is {turn.agent.generation_mode}." if turn.agent.generation_mode else ""
+    )
+    return f"You are {turn.name}. {_ROLES[turn.agent.agent_type]}{made}"
 
 
-def _role(agent: PlannedAgent) -> str:
-    made = f" What you make is {agent.generation_mode}." if agent.generation_mode else ""
-    return f"You are {agent.agent_name}. {_ROLES[agent.agent_type]}{made}"
+def _steps(values: Values, turn: Turn) -> Iterator[str]:
+    """Yield what an agent does in a turn, and how it ends."""
+    yield "Read what was said so far. Do not repeat the work of others."
+    for question in turn.questions:
+        yield f"Call {question.name} before you decide: {literal(question.purpose).rstrip('.')}."
+    for tool in turn.agent.agent_tools:
+        if tool.interaction_mode == "none":
+            yield f"Call {tool.name} when it helps: {literal(tool.purpose).rstrip('.')}."
+    if not values.is_structured(turn):
+        yield "Say what you have done, in full, for the agent that follows."
+        return
+    if turn.is_person:
+        yield "Reply with JSON. In briefing, say in full what the person must know to decide."
+        return
+    yield "Reply with JSON."
+    if turn.outcomes:
+        listed = "; ".join(f"{name}{_following(turn.ways, name)}" for name in turn.outcomes)
+        yield f"Set outcome to one of: {listed}."
+    fields = [field.name for field in reply_fields(values, turn)[bool(turn.outcomes) :]]
+    if fields:
+        yield f"Fill in {', '.join(fields)}; use what was said, and invent nothing."
+    if turn.asks:
+        yield (
+            f"While something is missing, set outcome to {ASK_USER}, leave out what you do not "
+            f"know, and ask one question in {_MESSAGE}."
+        )
+    if turn.agent.tell:
+        yield f"When you have decided, tell the user in {_MESSAGE}: {literal(turn.agent.tell)}"
+    elif is_visible(values, turn):
+        yield f"Write in {_MESSAGE} what the user reads."
 
 
-def _steps(agent: PlannedAgent, wiring: Wiring, tools: Sequence[ToolShape]) -> Iterator[str]:
-    """Yield what an agent does in a turn: its tools, then how its turn ends."""
-    name = agent.agent_name
-    yield "Read what was said so far, and do not repeat the work of others."
-    for it in tools:
-        asks = name in wiring.approvals and any(one.name == DECISION for one in it.result)
-        wait = " Do this whenever your work is done, and wait for the decision." if asks else ""
-        yield f"Call {it.name} when it helps: {literal(it.purpose).rstrip('.')}.{wait}"
-    if name in wiring.ready:
-        yield "Ask the user for what you still need, one question at a time."
-        yield f"When you know enough, reply with exactly: {READY}"
-    elif name in wiring.decisions:
-        yield from _deciding(wiring.decisions[name])
-    elif name in wiring.approvals and wiring.approvals[name].by_reply:
-        yield "Reply with JSON: a title, and as content your work in full. A person decides on it."
-    else:
-        yield "Say what you have done and what came of it, in full, for whoever is next."
+def _following(ways: Sequence[Way], outcome: str) -> str:
+    """Return what follows an outcome, as an agent is told."""
+    target = next((way.target for way in ways if way.when == outcome), None)
+    names = {TERMINATE: "the end", USER: "the user answers", None: "as the values say"}
+    return f" (then {names.get(target, target)})"
 
 
-def _deciding(decision: Decision) -> Iterator[str]:
-    options = "; ".join(f"{it.value} ({literal(it.meaning)})" for it in decision.options)
-    if decision.tasks:
-        yield "List every task that is open in open_tasks, one sentence each."
-    yield f"Reply with JSON. Set {decision.field} to one of: {options}."
-    yield "Say in summary what you did and why, and in agent_message what the user is told."
+def models(
+    values: Values, turns: Sequence[Turn]
+) -> tuple[tuple[OutputModel, ...], tuple[OutputBinding, ...]]:
+    """Return the models of structured replies, and the agents whose replies fit them."""
+    found: dict[Name, OutputModel] = {}
+    for turn in turns:
+        if not values.is_structured(turn):
+            continue
+        fields = {
+            field.name: ModelField(
+                type=field.value_type, description=line(field.description or title(field.name))
+            )
+            for field in reply_fields(values, turn)
+        }
+        if is_visible(values, turn):
+            fields[_MESSAGE] = ModelField(type=Scalar("str"), description="What the user reads.")
+        name = f"{turn.name}Reply"
+        told = f"What {turn.name} replies."
+        found[turn.name] = OutputModel(name=name, description=told, fields=fields)
+    bound = (OutputBinding(agent=agent, model=model.name) for agent, model in found.items())
+    return tuple(found.values()), tuple(bound)

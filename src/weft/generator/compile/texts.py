@@ -1,4 +1,4 @@
-"""Texts: free words of a plan as they may stand in a package."""
+"""Free texts of a plan, as they may be written into a package."""
 
 import re
 from typing import Final
@@ -10,39 +10,32 @@ _HIDDEN: Final = "(secret)"
 
 
 def plain(text: str) -> str:
-    """Return free words without what looks like a secret, which no package may hold."""
+    """Return a text without what looks like a secret, which no package may hold."""
     if not secret_in("text", text):
         return text
-    masked = re.sub(r"\S+", lambda it: _HIDDEN if secret_in("text", it[0]) else it[0], text)
+    masked = re.sub(r"\S+", lambda word: _HIDDEN if secret_in("text", word[0]) else word[0], text)
     return _HIDDEN if secret_in("text", masked) else masked
 
 
 def literal(text: str) -> str:
-    """Return free words for a prompt: braces in them put no variable in.
+    """Return a text for a prompt: its braces insert no variable.
 
     >>> literal("use {name}")
     'use {{name}}'
     """
-    return _INSERTED.sub(lambda it: f"{{{it[0]}}}", plain(text).strip())
+    return _INSERTED.sub(lambda name: f"{{{name[0]}}}", plain(text).strip())
 
 
 def line(text: str, most: int = 140) -> str:
-    """Return free words as one line that is not longer than so many characters."""
+    """Return a text as one line of limited length."""
     whole = " ".join(plain(text).split())
     return whole if len(whole) <= most else f"{whole[: most - 3].rstrip()}..."
 
 
-def words_of(name: str) -> tuple[str, ...]:
-    """Return the words of a name or a phrase, in small letters."""
-    parted = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
-    return tuple(it.lower() for it in re.findall(r"[A-Za-z0-9]+", parted))
+def title(name: str) -> str:
+    """Return a name as words that begin with a capital letter.
 
-
-def mentions(text: str, name: str) -> bool:
-    """Tell whether a text speaks of a name, however it is spelled: user_tier, User tier, userTier.
-
-    >>> mentions("Asks for the customer tier.", "customer_tier")
-    True
+    >>> title("customer_tier")
+    'Customer tier'
     """
-    wanted = " ".join(words_of(name))
-    return bool(wanted) and f" {wanted} " in f" {' '.join(words_of(text))} "
+    return name.replace("_", " ").strip().capitalize()

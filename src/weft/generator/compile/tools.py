@@ -1,329 +1,240 @@
-"""Transformation 13.1: the tools of all agents, as shapes first and then as the manifest."""
+"""Tools: what records a decision, what asks a person, and what the plan does not say how to do."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
 
-from weft.generator.compile.addressees import approver_of
-from weft.generator.compile.services import asked_by
-from weft.generator.compile.sources import record_fields
-from weft.generator.compile.texts import line, mentions, words_of
-from weft.generator.compile.variable_types import is_set_by_run, type_of
-from weft.generator.compile.wires import APPROVE, DECISION, REJECT, Decision, Wiring
-from weft.generator.names import pascal_case, snake_case, unique
-from weft.generator.shapes import FieldShape, ToolShape
-from weft.generator.workflow_plan import WorkflowPlan
+from weft.generator.compile.python import CONTEXT, function_file, mapping, string
+from weft.generator.compile.texts import line, title
+from weft.generator.compile.values import Values, optional
+from weft.generator.compile.wiring import Turn
+from weft.generator.names import pascal_case
+from weft.generator.plans.data_rules import start_fields
+from weft.spec.form import ASK_USER
 from weft.spec.part import JsonMap, JsonValue
-from weft.spec.plan import PlannedAgent, PlannedComponent, PlannedTool, PlannedVariable
-from weft.spec.tools import AgentTool, LifecycleTool, Tool, Ui, UiTool
-from weft.spec.type_parser import parse_type
-from weft.spec.types import ListOf, LiteralOf, OptionalOf, print_type
+from weft.spec.plan import PlannedField, PlannedTool
+from weft.spec.templates import references
+from weft.spec.tools import AgentTool, Tool, Ui, UiTool
+from weft.spec.type_meaning import json_schema
+from weft.spec.types import LiteralOf, OptionalOf
 
-_SUMMARY = FieldShape("summary", "str", "What was done and why, in a few sentences.")
-_MESSAGE = FieldShape("agent_message", "str", "What the user is told.")
-_TASKS = FieldShape("open_tasks", "list[str]", "The tasks that are open, one sentence each.")
-_SHOWN = (
-    FieldShape("title", "str", "What it is about, in a few words."),
-    FieldShape("content", "str", "What the person must know to answer."),
-)
-_APPROVAL = (
-    FieldShape(DECISION, f'literal["{APPROVE}", "{REJECT}"]', "Your decision"),
-    FieldShape("comment", "optional[str]", "Why, or what is to be changed"),
-)
-_ANSWER = (FieldShape("answer", "str", "Your answer"),)
-_REQUEST = (FieldShape("request", "str", "What is wanted, with all that must be known for it."),)
-_RESULT = (
-    FieldShape("result", "str", "What came of it."),
-    FieldShape("notes", "list[str]", "What is uncertain or was left out."),
-)
-_QUERY = (FieldShape("query", "str", "What the service is asked for."),)
-_FOUND = (
-    FieldShape("found", "bool", "Whether the service has answered."),
-    FieldShape("answer", "any", "What it has answered."),
-)
+_OBJECT: Final = "dict[str, object]"
+#: The fields that the compiler adds: what a person reads who is asked, and what follows.
+_BRIEFING: Final = PlannedField(name="briefing", description="What the person must know to answer.")
+_OUTCOME: Final = "outcome"
+_DECISION: Final = "decision"
 
 
-def tool_shapes(workflow: WorkflowPlan, wiring: Wiring) -> tuple[ToolShape, ...]:
-    """Return every tool of every agent, with those that were added: decisions and approvals."""
-    named = _Named(wiring)
-    for agent in workflow.agents:
-        for shape in _shapes(agent, workflow, wiring):
-            named.add(shape)
-    return tuple(named.shapes)
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A tool, and the text of its file."""
+
+    tool: Tool
+    text: str
 
 
-class _Named:
-    """Shapes under names that stand for one function each."""
-
-    def __init__(self, wiring: Wiring) -> None:
-        self.shapes: list[ToolShape] = []
-        self._members = wiring.members
-
-    def add(self, shape: ToolShape) -> None:
-        """Take a tool in; the same tool of another agent shares its file."""
-        known = {it.name: it for it in self.shapes}
-        other = known.get(shape.name)
-        # Members of a group would set the same variables side by side.
-        shares = shape.agent not in self._members and not self._has(shape)
-        if other and not (shares and replace(other, agent="") == replace(shape, agent="")):
-            shape = self._renamed(shape, set(known))
-        self.shapes.append(self._drawn_alone(shape))
-
-    def _drawn_alone(self, shape: ToolShape) -> ToolShape:
-        """Return a tool under a component of its own, unless all that share it answer alike."""
-        drawn = {it.component: it.result for it in self.shapes if it.component}
-        if shape.component is None or drawn.get(shape.component, shape.result) == shape.result:
-            return shape
-        return replace(shape, component=unique(shape.component, drawn))
-
-    def _has(self, shape: ToolShape) -> bool:
-        return any((it.name, it.agent) == (shape.name, shape.agent) for it in self.shapes)
-
-    def _renamed(self, shape: ToolShape, taken: set[str]) -> ToolShape:
-        name = _numbered(shape.name, taken)
-        components = {it.component for it in self.shapes if it.component}
-        component = unique(shape.component, components) if shape.component else None
-        variables = shape.variables
-        if shape.kind == "external":
-            variables = asked_by(name)
-        return replace(shape, name=name, component=component, variables=variables)
+def reply_fields(values: Values, turn: Turn) -> list[PlannedField]:
+    """Return the fields of the structured reply of an agent, which its tool gets."""
+    fields = [each for each in values.of_reply(turn) if each.name not in (_OUTCOME, "briefing")]
+    if turn.is_person:
+        return [_BRIEFING, *fields]
+    if turn.asks:
+        # What the user has not said yet is null.
+        fields = [each.model_copy(update={"type": optional(each.value_type)}) for each in fields]
+    if not turn.outcomes:
+        return fields
+    told = "What this has come to."
+    return [PlannedField(name=_OUTCOME, type=LiteralOf(turn.values), description=told), *fields]
 
 
-def _numbered(name: str, taken: set[str]) -> str:
-    number = 2
-    while name in taken:
-        name = f"{name.rstrip('0123456789').rstrip('_')}_{number}"
-        number += 1
-    return name
+def tools_of(values: Values, turn: Turn) -> Iterator[Made]:
+    """Yield the tools of an agent."""
+    if not turn.is_person and values.is_structured(turn):
+        yield _recorder(values, turn)
+    for tool in turn.asking:
+        yield _person(values, turn, tool)
+    for tool in turn.agent.agent_tools:
+        if tool.interaction_mode == "none":
+            yield _unwritten(turn, tool)
 
 
-def _shapes(agent: PlannedAgent, workflow: WorkflowPlan, wiring: Wiring) -> Iterator[ToolShape]:
-    """Yield the tools of an agent; the first that fits is called by its replies, if they call any.
+def _unwritten(turn: Turn, tool: PlannedTool) -> Made:
+    """Return a tool that refuses: the plan says what it is for, and not how it is done."""
+    service = f" It needs {tool.integration}." if tool.integration else ""
+    purpose = line(tool.purpose) or title(tool.name)
+    asked = [PlannedField(name="request", description="What is wanted.")]
+    body = [f"raise Refuse({string(f'not written yet: {purpose}{service}')})"]
+    text = function_file(tool.name, purpose, asked, body, result="str")
+    return Made(_entry(turn, tool.name, purpose), text)
 
-    What is missing is added: a tool that records decisions, or one that asks for approval.
+
+def _recorder(values: Values, turn: Turn) -> Made:
+    """Return the tool that every reply of an agent calls: it keeps what the agent has decided."""
+    fields = reply_fields(values, turn)
+    purpose = f"Records what {turn.name} has come to."
+    names = [field.name for field in fields]
+    written = {name: name for name in names if name in turn.agent.writes}
+    body = [*_required(values, turn), *_keys(values, fields), *_kept(values, written)]
+    body += _called(values, turn)
+    body.append(f"return {mapping((name, name) for name in names)}")
+    text = function_file(turn.tool, purpose, fields, body, result=_OBJECT)
+    entry = _entry(turn, turn.tool, purpose)
+    return Made(entry.model_copy(update={"auto_invoke": True}), text)
+
+
+def _entry(turn: Turn, name: str, purpose: str) -> AgentTool:
+    return AgentTool(agent=turn.name, file=f"{name}.py", function=name, description=purpose)
+
+
+def _required(values: Values, turn: Turn) -> Iterator[str]:
+    """Yield what a decision is refused for: a question not asked, or a value that is missing."""
+    decided = f'{_OUTCOME} != "{ASK_USER}" and ' if turn.asks else ""
+    for question in turn.questions:
+        yield f"if {decided}not {CONTEXT}.get_bool({string(f'{question.name}_answered')}):"
+        yield f"    raise RetryModel({string(f'Call {question.name} before you decide.')})"
+    wanted = [
+        field.name
+        for field in values.of_reply(turn)
+        if turn.asks and field.name != _OUTCOME and not isinstance(field.value_type, OptionalOf)
+    ]
+    if wanted:
+        yield f"_given = {mapping((name, name) for name in wanted)}"
+        # The first outcome is the usual one. An emergency must not wait for the rest.
+        needed = {name: values.read_after(turn, name) for name in turn.outcomes[1:]}
+        if any(not needed[name].issuperset(wanted) for name in needed):
+            lists = {
+                name: f"[{', '.join(string(each) for each in wanted if each in needed[name])}]"
+                for name in needed
+            }
+            yield f"_needed = {mapping(lists.items())}.get({_OUTCOME}, [*_given])"
+            yield "_missing = [name for name in _needed if _given[name] is None]"
+        else:
+            yield "_missing = [name for name, value in _given.items() if value is None]"
+        yield f"if {decided}_missing:"
+        told = "Fill in {', '.join(_missing)}, or ask the user."
+        yield f'    raise RetryModel(f"{told}")'
+
+
+def _keys(values: Values, fields: Sequence[PlannedField]) -> Iterator[str]:
+    """Yield the lines that read the documents which are found by a value of the reply."""
+    for field in fields:
+        documents = values.keys.get(field.name, ())
+        if documents:
+            yield f"if {field.name} is not None:"
+            yield f"    {CONTEXT}.set({string(field.name)}, {field.name})"
+            yield from (f"    await {CONTEXT}.refresh({string(name)})" for name in documents)
+
+
+def _kept(values: Values, given: Mapping[str, str]) -> Iterator[str]:
+    """Yield the lines that put values into the records that keep them, as soon as keys are known.
+
+    What the start of the run has brought is put there as well.
     """
-    decision = wiring.decisions.get(agent.agent_name)
-    approval = wiring.approvals.get(agent.agent_name)
-    asks_by_reply = bool(approval and approval.by_reply)
-    records = decision is not None and not asks_by_reply
-    asked = False
-    for tool in agent.agent_tools:
-        shape = _planned(agent, tool, workflow, wiring)
-        if records and decision and shape.kind in ("ask", "access"):
-            shape, records = _deciding(decision, shape), False
-        if shape.kind == "ui":
-            shape = _asking(shape, decision) if asks_by_reply and not asked else shape
-            asked = True
-        yield shape
-    own = snake_case(agent.agent_name, "agent")
-    if records and decision:
-        name = f"record_{own}_{decision.field}"
-        purpose = f"Records what {agent.agent_name} has decided."
-        yield _deciding(decision, ToolShape(name, agent.agent_name, "ask", purpose))
-    if agent.human_interaction == "approval" and not asked:
-        shape = ToolShape(
-            name=f"approve_{own}_work",
-            agent=agent.agent_name,
-            kind="ui",
-            purpose=f"Asks a person to approve the work of {agent.agent_name}.",
-            parameters=_SHOWN,
-            result=_APPROVAL,
-            component=pascal_case(f"{own} approval", "Approval"),
-            mode="inline",
-            label="Your approval is needed",
-            summary=line(agent.objective, 200),
+    brought = [field.name for field in start_fields(values.workflow.strategy)]
+    for record in dict.fromkeys(values.kept_in.values()):
+        own = {name: each for name, each in given.items() if values.kept_in.get(name) == record}
+        if not own:
+            continue
+        fields = {name: _get(name) for name in brought if values.kept_in.get(name) == record}
+        yield f"_kept = {mapping((fields | own).items())}"
+        yield "_kept = {name: value for name, value in _kept.items() if value is not None}"
+        key = values.planned[record].key
+        known = key in values.fields
+        if known:
+            yield f"if {_get(key or '')} is not None:"
+        whole = f"{{**{CONTEXT}.get_dict({string(record)}), **_kept}}"
+        yield f"{'    ' if known else ''}{CONTEXT}.set({string(record)}, {whole})"
+
+
+def _get(name: str) -> str:
+    return f"{CONTEXT}.get({string(name)})"
+
+
+def _called(values: Values, turn: Turn) -> Iterator[str]:
+    """Yield the lines that call services with the values that they are sent."""
+    given = {field.name for field in reply_fields(values, turn)}
+    for name in values.calls(turn):
+        sent = [field.name for field in values.planned[name].fields if field.name in given]
+        lines = [f"{CONTEXT}.set({string(each)}, {each})" for each in sent]
+        lines.append(f"await {CONTEXT}.refresh({string(name)})")
+        if turn.asks:
+            yield f'if {_OUTCOME} != "{ASK_USER}":'
+            lines = [f"    {each}" for each in lines]
+        yield from lines
+
+
+def _person(values: Values, turn: Turn, tool: PlannedTool) -> Made:
+    """Return a tool that asks a person: for the decision, or for values."""
+    decides = turn.is_person and turn.tool == tool.name
+    fields = reply_fields(values, turn) if decides else [_BRIEFING]
+    answered = values.answer_fields(turn, tool.name)
+    asked = [each for each in answered if not (decides and each.name == _DECISION)]
+    if decides and turn.outcomes:
+        told = "Your decision"
+        asked.insert(
+            0, PlannedField(name=_DECISION, type=LiteralOf(turn.outcomes), description=told)
         )
-        yield _asking(shape, decision) if asks_by_reply else shape
-
-
-def _deciding(decision: Decision, shape: ToolShape) -> ToolShape:
-    """Return a tool as what records the decisions of its agent."""
-    return ToolShape(
-        name=shape.name,
-        agent=shape.agent,
-        kind="decision",
-        purpose=shape.purpose,
-        parameters=_reply_fields(decision),
-        result=(FieldShape("result", "str", "What was recorded."),),
-        auto_invoke=True,
+    shown = turn.component(tool.name)
+    shows = {name: _value(values, name) for name in (shown.shows if shown else ())}
+    pairs = [*(shows | {field.name: field.name for field in fields}).items()]
+    body = [f"_shown = {mapping(pairs)}"]
+    body.append(f"_answer = await use_ui_tool({string(tool.name)}, _shown)")
+    written = {each.name: each.name for each in fields if each.name in turn.agent.writes}
+    written |= {each.name: f"_answer.get({string(each.name)})" for each in answered}
+    body += [*_kept(values, written), "return _answer"]
+    purpose = line(tool.purpose) or f"Asks a person for {title(tool.name)}."
+    label = line(shown.label) if shown else title(tool.name)
+    told = turn.agent.tell if decides else None
+    has_answer = bool(references(told or ""))
+    entry = UiTool(
+        agent=turn.name,
+        file=f"{tool.name}.py",
+        function=tool.name,
+        description=purpose,
+        auto_invoke=decides,
+        ui=Ui(
+            component=shown.component if shown else pascal_case(tool.name, "Question"),
+            mode="artifact" if tool.interaction_mode == "artifact" else "inline",
+        ),
+        payload_schema=_payload(label, [name for name, _ in pairs]),
+        response_schema=_schema(asked),
+        tell=told if has_answer else None,
+        tell_asked=None if has_answer else told,
     )
+    text = function_file(tool.name, purpose, fields, body, result=_OBJECT)
+    return Made(entry.model_copy(update={"for_": turn.asked_by(tool.name)}), text)
 
 
-def _asking(shape: ToolShape, decision: Decision | None) -> ToolShape:
-    """Return a tool as what every reply of its agent puts to a person."""
-    shown = _reply_fields(decision) if decision else shape.parameters
-    return replace(shape, parameters=shown, auto_invoke=True)
+def _value(values: Values, name: str) -> str:
+    """Return the expression for a value that is shown."""
+    record = values.kept_in.get(name)
+    if record and name not in values.own:
+        return f"{CONTEXT}.get_dict({string(record)}).get({string(name)})"
+    return _get(name)
 
 
-def _reply_fields(decision: Decision) -> tuple[FieldShape, ...]:
-    values = ", ".join(f'"{it.value}"' for it in decision.options)
-    meaning = "; ".join(f"{it.value}: {it.meaning}" for it in decision.options)
-    field = FieldShape(decision.field, f"literal[{values}]", meaning)
-    tasks = (_TASKS,) if decision.tasks else ()
-    return (field, *tasks, _SUMMARY, _MESSAGE)
+def _payload(label: str, names: Sequence[str]) -> JsonMap:
+    properties: JsonMap = {name: {"title": title(name)} for name in names}
+    return {"type": "object", "title": label, "properties": properties}
 
 
-def _planned(
-    agent: PlannedAgent, tool: PlannedTool, workflow: WorkflowPlan, wiring: Wiring
-) -> ToolShape:
-    """Return a tool of the plan as what it is: a question, a service, an access, or a request."""
-    name = snake_case(tool.name, "tool")
-    plain = ToolShape(
-        name=name,
-        agent=agent.agent_name,
-        kind="ask",
-        purpose=line(tool.purpose) or f"Does what its name says: {' '.join(words_of(name))}.",
-        parameters=_REQUEST,
-        result=_RESULT,
-        integration=tool.integration,
-    )
-    if tool.interaction_mode != "none":
-        shown = _component(workflow, agent.agent_name, name)
-        return replace(
-            plain,
-            kind="ui",
-            parameters=_SHOWN,
-            result=_APPROVAL if agent.human_interaction == "approval" else _ANSWER,
-            component=pascal_case(shown.component if shown else name, "Question"),
-            mode=shown.display if shown else tool.interaction_mode,
-            label=line(shown.label) if shown else " ".join(words_of(name)).capitalize(),
-            summary=line(shown.summary, 200) if shown else plain.purpose,
-        )
-    used = tuple(_used(tool, workflow, wiring))
-    if tool.integration:
-        query, answer = asked_by(name)
-        answer = next((it.name for it in used if it.type == "external"), answer)
-        asked = replace(plain, kind="external", parameters=_QUERY, result=_FOUND)
-        return replace(asked, variables=(query, answer))
-    return _access(plain, used, wiring) if used else plain
-
-
-def _component(workflow: WorkflowPlan, agent: str, tool: str) -> PlannedComponent | None:
-    for it in workflow.blueprint.ui_components:
-        if it.agent == agent and snake_case(it.tool, "tool") == tool:
-            return it
-    return None
-
-
-def _used(tool: PlannedTool, workflow: WorkflowPlan, wiring: Wiring) -> Iterator[PlannedVariable]:
-    """Yield the variables that a tool speaks of, or that speak of it."""
-    said = f"{' '.join(words_of(tool.name))}\n{tool.purpose}"
-    for it in workflow.blueprint.global_context_variables:
-        if it.name not in wiring.planned and (
-            mentions(said, it.name) or mentions(it.trigger_hint or "", tool.name)
-        ):
-            yield it
-
-
-def _access(shape: ToolShape, used: Sequence[PlannedVariable], wiring: Wiring) -> ToolShape:
-    """Return a tool that reads variables, and sets those that a run may set."""
-    settable = [it for it in used if is_set_by_run(it) and shape.agent not in wiring.members]
-    given = {field.name: field for it in settable for field in _given(it)}
-    return replace(
-        shape,
-        kind="access",
-        parameters=tuple(given.values()),
-        result=tuple(FieldShape(it.name, _optional(it), line(it.purpose)) for it in used),
-        variables=tuple(it.name for it in used),
-    )
-
-
-def _given(variable: PlannedVariable) -> Iterator[FieldShape]:
-    """Yield what a tool is given to set a variable: of a document, its fields."""
-    if variable.type not in ("data_entity", "entity"):
-        yield FieldShape(variable.name, _optional(variable), line(variable.purpose))
-        return
-    for name, field in record_fields().items():
-        yield FieldShape(name, print_type(field.type), field.description)
-
-
-def _optional(variable: PlannedVariable) -> str:
-    return f"optional[{type_of(variable)}]"
-
-
-def tools(workflow: WorkflowPlan, shapes: Sequence[ToolShape]) -> tuple[Tool, ...]:
-    """Return the manifest: one entry for each tool of each agent."""
-    approvers = {
-        agent.agent_name: approver_of(agent, module)
-        for module in workflow.modules
-        for agent in module.agents
-    }
-    return tuple(
-        _ui_tool(it, approvers.get(it.agent)) if it.kind == "ui" else _agent_tool(it)
-        for it in shapes
-    )
-
-
-def _agent_tool(shape: ToolShape) -> AgentTool:
-    return AgentTool(
-        agent=shape.agent,
-        file=shape.file,
-        function=shape.name,
-        description=shape.purpose,
-        auto_invoke=shape.auto_invoke,
-    )
-
-
-def _ui_tool(shape: ToolShape, approver: str | None) -> UiTool:
-    tool = UiTool(
-        agent=shape.agent,
-        file=shape.file,
-        function=shape.name,
-        description=shape.purpose,
-        auto_invoke=shape.auto_invoke,
-        ui=Ui(component=shape.component or "Question", mode=shape.mode or "inline"),
-        payload_schema=_schema(shape.parameters),
-        response_schema=_schema(shape.result),
-    )
-    return tool.model_copy(update={"for_": approver})
-
-
-def _schema(fields: Sequence[FieldShape]) -> JsonMap:
-    """Return what a form is made of: every field with its title, the optional ones left open."""
-    properties: JsonMap = {it.name: _field_schema(it) for it in fields}
-    required: list[JsonValue] = [it.name for it in fields if not _is_optional(it)]
+def _schema(fields: Sequence[PlannedField]) -> JsonMap:
+    """Return the schema of an answer, from which the form is made."""
+    required: list[JsonValue] = [
+        field.name for field in fields if not isinstance(field.value_type, OptionalOf)
+    ]
     return {
         "type": "object",
-        "properties": properties,
+        "properties": {field.name: _property(field) for field in fields},
         "required": required,
         "additionalProperties": False,
     }
 
 
-def _field_schema(field: FieldShape) -> JsonMap:
-    told: JsonMap = {"type": "string", "title": field.description}
-    match parse_type(field.type):
-        case LiteralOf(values):
-            told["enum"] = list(values)
-        case ListOf():
-            told |= {"type": "array", "items": {"type": "string"}}
-        case _:
-            pass
-    return told
-
-
-def _is_optional(field: FieldShape) -> bool:
-    return isinstance(parse_type(field.type), OptionalOf)
-
-
-def lifecycle_tools(
-    workflow: WorkflowPlan, shapes: Sequence[ToolShape]
-) -> tuple[LifecycleTool, ...]:
-    """Return what is called before and after agents, by the boundary they belong to."""
-    taken = {it.name for it in shapes}
-    found: list[LifecycleTool] = []
-    for agent in workflow.agents:
-        for it in agent.lifecycle_tools:
-            name = _numbered(snake_case(it.name, "at_boundary"), taken)
-            taken.add(name)
-            found.append(
-                LifecycleTool(
-                    agent=agent.agent_name if it.trigger.endswith("_agent") else None,
-                    file=f"{name}.py",
-                    function=name,
-                    description=line(it.purpose),
-                    trigger=it.trigger,
-                    integration=it.integration,
-                )
-            )
-    order = ("before_chat", "before_agent", "after_agent", "after_chat")
-    return tuple(sorted(found, key=lambda it: order.index(it.trigger)))
+def _property(field: PlannedField) -> JsonMap:
+    type_ = field.value_type
+    inner = type_.of if isinstance(type_, OptionalOf) else type_
+    found = cast("JsonMap", json_schema(inner, {}))
+    found.pop("$schema")
+    kind: JsonMap = {"type": "string"} if isinstance(inner, LiteralOf) else {}
+    return {**kind, **found, "title": field.description or title(field.name)}

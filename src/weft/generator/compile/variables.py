@@ -1,250 +1,245 @@
-"""Transformation 13.2: what is known, where it comes from, and who is shown it."""
+"""Variables: where each value comes from, what sets it, and which agents see it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from weft.check.secrets import names_a_key
-from weft.generator.compile.services import derived, service_calls, service_variables
-from weft.generator.compile.sources import SourceMaker
-from weft.generator.compile.texts import line, mentions, words_of
-from weft.generator.compile.variable_types import DEFAULTS
-from weft.generator.compile.wires import APPROVE, DECISION, OPEN, READY, REJECT, ROUNDS, Wiring
-from weft.generator.shapes import ToolShape
-from weft.generator.workflow_plan import WorkflowPlan
-from weft.spec.plan import PlannedAgent
-from weft.spec.tools import Hook, LifecycleTool
-from weft.spec.triggers import (
-    AgentTextTrigger,
-    AgentTurnCountTrigger,
-    Equals,
-    HandoffTrigger,
-    ToolCallTrigger,
-    Trigger,
-    UiResponseTrigger,
-)
+from weft.errors import ExpressionError
+from weft.generator.compile.texts import line, title
+from weft.generator.compile.values import CALLS, Values, optional
+from weft.generator.compile.wiring import Turn
+from weft.generator.names import pascal_case
+from weft.generator.plans.data_rules import start_fields
+from weft.ids import BUILT_IN_VARIABLES
+from weft.spec import triggers as on
+from weft.spec import variables as sources
+from weft.spec.condition_parser import parse_condition
+from weft.spec.conditions import names as names_in
+from weft.spec.part import JsonMap, JsonValue
+from weft.spec.plan import PlannedVariable
+from weft.spec.templates import references
+from weft.spec.triggers import Trigger
+from weft.spec.type_field import ModelField
 from weft.spec.type_parser import parse_type
-from weft.spec.variables import DerivedSource, ExternalSource, Transition, Variable
+from weft.spec.types import ANY, DictOf, LiteralOf, OptionalOf, Scalar, TypeExpr
+from weft.spec.variables import Source, Variable
+
+#: True from a watched word until the agent that took over hands off.
+WATCHED: Final = "watched_word_said"
+_TEXT: Final = Scalar("str")
+_OBJECT: Final = DictOf(ANY)
+_FORMATS: Final = {"json": "json", "yaml": "yaml", "yml": "yaml"}
 
 
-def variables(
-    workflow: WorkflowPlan,
-    wiring: Wiring,
-    shapes: Sequence[ToolShape],
-    boundaries: Sequence[LifecycleTool | Hook] = (),
-) -> dict[str, Variable]:
-    """Return every variable: those that control the run, those of the plan, those of services."""
-    found = dict(_controls(wiring, shapes))
-    maker = SourceMaker(workflow, shapes, found, wiring)
-    # What is computed follows from what others are.
-    planned = sorted(
-        workflow.blueprint.global_context_variables, key=lambda it: it.type == "computed"
-    )
-    calls = tuple(service_calls(shapes, boundaries))
-    secrets = _secrets(workflow, [it.service for it in calls])
-    elsewhere = {name for it in calls for name in (it.query, it.answer)} | set(secrets.values())
-    for it in planned:
-        if it.name not in found and it.name not in elsewhere:
-            found |= maker.variables(it)
-    for call in calls:
-        needed = service_variables(call, secrets.get(call.service))
-        found |= {key: it for key, it in needed.items() if key == call.answer or key not in found}
+def variables(values: Values) -> dict[str, Variable]:
+    """Return every variable; what a plan only describes is not among them."""
+    found = {name: _own(values, name) for name in values.own}
+    for turn in values.wiring.turns:
+        found |= dict(_of_turn(values, turn))
+    for name, planned in values.planned.items():
+        made = _planned(values, planned)
+        if made and not (made.secret and name not in values.inserted):
+            found[name] = made
+    found |= dict(_addresses(found))
+    if values.wiring.interrupted and (watch := values.workflow.strategy.watch):
+        words = [on.UserTextTrigger(match=on.Contains(contains=word)) for word in watch.words]
+        over = on.HandoffTrigger(source_agent=values.wiring.watch, value=False)
+        found[WATCHED] = _flag("Whether the user has said a watched word.", *words, over)
     return found
 
 
-def _secrets(workflow: WorkflowPlan, services: Sequence[str]) -> dict[str, str]:
-    """Return by service the setting of the plan that holds its key: it is named, never read."""
-    services = list(dict.fromkeys(services))
-    keys = [
-        it.name
-        for it in workflow.blueprint.global_context_variables
-        if it.type in ("config", "environment") and names_a_key(it.name)
-    ]
-    found: dict[str, str] = {}
-    for service in services:
-        own = [it for it in keys if set(words_of(service)) & set(words_of(it))]
-        if own or (len(services) == 1 and keys):
-            found[service] = (own or keys)[0]
-    return found
-
-
-def _controls(wiring: Wiring, shapes: Sequence[ToolShape]) -> Iterator[tuple[str, Variable]]:
-    """Yield the variables that handoffs test, set by replies, answers, words and counts."""
-    recorded = {it.agent: it.name for it in shapes if it.auto_invoke}
-    for name, agents in _owners((it.variable, agent) for agent, it in wiring.decisions.items()):
-        decisions = [wiring.decisions[it] for it in agents]
-        values = (OPEN, *(option.value for it in decisions for option in it.options))
-        told = wiring.planned.get(name) or f"What {', '.join(agents)} decided last."
-        calls = {recorded[it.agent]: it.field for it in decisions}
-        triggers = [ToolCallTrigger(tool=tool, argument=key) for tool, key in calls.items()]
-        yield name, derived(_literal(values), OPEN, told, triggers)
-    for name in {it.tasks: None for it in wiring.decisions.values() if it.tasks}:
-        writers = {recorded[it.agent] for it in wiring.decisions.values() if it.tasks == name}
-        triggers = [ToolCallTrigger(tool=it, argument="open_tasks") for it in sorted(writers)]
-        yield name, derived("list[str]", [], "The tasks that are open.", triggers)
-    yield from _of_people(wiring, shapes)
-    for name, agents in _owners((it.variable, it.agent) for it in wiring.rounds):
-        turns = [
-            AgentTurnCountTrigger(agent=it.agent, count=it.count)
-            for it in wiring.rounds
-            if it.variable == name
-        ]
-        told = f"{', '.join(agents)} had the last round."
-        yield name, derived("bool", DEFAULTS["bool"], told, turns)
-
-
-def _of_people(wiring: Wiring, shapes: Sequence[ToolShape]) -> Iterator[tuple[str, Variable]]:
-    """Yield what users and those who approve have said; it begins anew with each turn."""
-    for name, agents in _owners((name, agent) for agent, name in wiring.ready.items()):
-        said = [
-            AgentTextTrigger(agent=it, match=Equals(equals=READY), ui_hidden=True) for it in agents
-        ]
-        anew = [HandoffTrigger(target_agent=it, value=False) for it in agents]
-        told = f"{', '.join(agents)} knows enough of the user."
-        yield name, derived("bool", DEFAULTS["bool"], told, [*said, *anew])
-    for name, agents in _owners((it.variable, agent) for agent, it in wiring.approvals.items()):
-        asked = [it.name for it in shapes if it.agent in agents and _approves(it)]
-        anew = [HandoffTrigger(target_agent=it, value=OPEN) for it in agents]
-        made = f"What a person said to the work of {', '.join(agents)}."
-        told = wiring.planned.get(name) or made
-        states = _literal((OPEN, APPROVE, REJECT))
-        yield name, derived(states, OPEN, told, [*_answers(asked, DECISION), *anew])
-    yield from _approval_rounds(wiring)
-    for name, agents in _owners((it.comment, agent) for agent, it in wiring.approvals.items()):
-        asked = [it.name for it in shapes if it.agent in agents and _approves(it)]
-        told = f"What a person wants changed in the work of {', '.join(agents)}."
-        yield name, derived("str", DEFAULTS["str"], told, _answers(asked, "comment"))
-
-
-def _approval_rounds(wiring: Wiring) -> Iterator[tuple[str, Variable]]:
-    """Yield which round it is of work that a person may send back: a refusal begins the next."""
-    named = ((it.rounds, agent) for agent, it in wiring.approvals.items() if it.rounds)
-    for name, agents in _owners(named):
-        changes = [
-            Transition.model_validate(
-                {
-                    "from": before,
-                    "to": after,
-                    "trigger": HandoffTrigger(
-                        source_agent=it, target_agent=wiring.approvals[it].back
-                    ),
-                }
-            )
-            for it in agents
-            for before, after in pairwise(ROUNDS)
-        ]
-        yield (
-            name,
-            Variable(
-                type=parse_type(_literal(ROUNDS)),
-                description=line(f"In which round {', '.join(agents)} asks for approval."),
-                source=DerivedSource(default=ROUNDS[0], transitions=tuple(changes)),
-            ),
-        )
-
-
-def _answers(tools: Sequence[str], key: str) -> list[Trigger]:
-    return [UiResponseTrigger(tool=it, response_key=key) for it in dict.fromkeys(tools)]
-
-
-def _owners(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
-    """Return the agents by the variable that they have, or share."""
-    owners: dict[str, list[str]] = {}
-    for name, agent in pairs:
-        owners.setdefault(name, []).append(agent)
-    return list(owners.items())
-
-
-def _approves(shape: ToolShape) -> bool:
-    return any(it.name == DECISION for it in shape.result)
-
-
-def _literal(values: Sequence[str]) -> str:
-    listed = ", ".join(f'"{it}"' for it in dict.fromkeys(values))
-    return f"literal[{listed}]"
-
-
-def exposure(
-    workflow: WorkflowPlan,
-    wiring: Wiring,
-    shapes: Sequence[ToolShape],
-    known: Mapping[str, Variable],
-) -> dict[str, tuple[str, ...]]:
-    """Return which agent is shown which variables: those it or its tools speak of."""
-    shown: dict[str, list[str]] = {}
-    for module in workflow.modules:
-        for agent in module.agents:
-            name = agent.agent_name
-            tasks = {
-                wiring.decisions[it.agent_name].tasks
-                for it in module.agents
-                if it.agent_name in wiring.decisions
-            }
-            used = {
-                it
-                for shape in shapes
-                if shape.agent == name and shape.kind != "external"
-                for it in shape.variables
-            }
-            used |= {*_comments(name, wiring), *_untested(name, wiring)}
-            around = (workflow.description, module.purpose, module.description)
-            said = "\n".join((*around, *_words(agent, wiring)))
-            for variable, it in known.items():
-                wanted = variable in tasks or variable in used or mentions(said, variable)
-                if wanted and _may_be_shown(it):
-                    shown.setdefault(name, []).append(variable)
-    for variable, agent in _left_over(workflow, shapes, known, shown):
-        shown.setdefault(agent, []).append(variable)
-    order = list(known)
-    return {
-        agent: tuple(sorted(set(names), key=order.index))
-        for agent in (it.agent_name for it in workflow.agents)
-        if (names := shown.get(agent))
+def missing_notes(values: Values, found: Mapping[str, Variable]) -> Iterator[str]:
+    """Yield the variables of the plan that are not there, and why."""
+    why = {
+        "state": "no agent writes it",
+        "computed": "the plan does not say how it is computed",
+        "config": "nothing uses this secret",
     }
+    for name in values.planned:
+        if name not in found:
+            yield f"the variable {name} is missing: {why.get(values.kind(name), 'unknown kind')}"
 
 
-def _untested(agent: str, wiring: Wiring) -> Iterator[str]:
-    """Yield what an agent decided that no rule looks at, since all of it leads to one place."""
-    decision = wiring.decisions.get(agent)
-    if decision and len({it.target for it in decision.options}) == 1:
-        yield decision.variable
+def _derived(type_: TypeExpr, told: str, triggers: Sequence[Trigger]) -> Variable:
+    unique = {each.model_dump_json(): each for each in triggers}
+    source = sources.DerivedSource(triggers=tuple(unique.values()))
+    return Variable(type=type_, description=line(told), source=source)
 
 
-def _comments(agent: str, wiring: Wiring) -> Iterator[str]:
-    """Yield what people want changed that an agent must know: it gets the work back."""
-    groups = {it.name: it.members for it in wiring.groups}
-    for owner, it in wiring.approvals.items():
-        if agent in (owner, it.back, *groups.get(it.back or "", ())):
-            yield it.comment
+def _flag(told: str, *triggers: Trigger) -> Variable:
+    source = sources.DerivedSource(default=False, triggers=triggers)
+    return Variable(type=Scalar("bool"), description=told, source=source)
 
 
-def _words(agent: PlannedAgent, wiring: Wiring) -> Iterator[str]:
-    """Yield what an agent is told about itself, its tools and its decisions."""
-    yield agent.objective
-    for it in agent.agent_tools:
-        yield " ".join(words_of(it.name))
-        yield it.purpose
-    if decision := wiring.decisions.get(agent.agent_name):
-        yield from (it.meaning for it in decision.options)
+def _own(values: Values, name: str) -> Variable:
+    """Return the variable of a value, with all that sets it."""
+    field = values.fields[name]
+    triggers: list[Trigger] = []
+    for turn in values.wiring.turns:
+        if field in values.of_reply(turn) and name not in values.keys:
+            triggers.append(on.ToolResponseTrigger(tool=turn.tool, argument=name))
+        triggers += [
+            on.UiResponseTrigger(tool=tool.name, response_key=name)
+            for tool in turn.asking
+            if any(name == each.name for each in values.answer_fields(turn, tool.name))
+        ]
+    return _derived(field.value_type, field.description or title(name), triggers)
 
 
-def _may_be_shown(variable: Variable) -> bool:
-    """What is asked of a service when a tool wants it is not there before a turn."""
-    asked = isinstance(variable.source, ExternalSource) and variable.source.default is None
-    return not variable.secret and not asked
+def _of_turn(values: Values, turn: Turn) -> Iterator[tuple[str, Variable]]:
+    """Yield what the turn of an agent has come to, and which of its questions were answered."""
+    if turn.variable:
+        trigger: Trigger = on.ToolResponseTrigger(tool=turn.tool, argument="outcome")
+        if turn.is_person:
+            trigger = on.UiResponseTrigger(tool=turn.tool, response_key="decision")
+        told = f"What {turn.name} has come to."
+        yield turn.variable, _derived(LiteralOf(turn.values), told, [trigger])
+    for question in turn.questions if values.is_structured(turn) else ():
+        told = f"Whether {question.name} was answered."
+        yield f"{question.name}_answered", _flag(told, on.ToolResponseTrigger(tool=question.name))
 
 
-def _left_over(
-    workflow: WorkflowPlan,
-    shapes: Sequence[ToolShape],
-    known: Mapping[str, Variable],
-    shown: Mapping[str, Sequence[str]],
-) -> Iterator[tuple[str, str]]:
-    """Yield the variables of the plan that nobody speaks of, with who is shown them."""
-    seen = {it for names in shown.values() for it in names}
-    seen |= {it for shape in shapes for it in shape.variables}
-    first = workflow.agents[0].agent_name
-    for it in workflow.blueprint.global_context_variables:
-        if it.name in known and it.name not in seen and _may_be_shown(known[it.name]):
-            hint = f"{it.trigger_hint or ''} {it.purpose}"
-            named = [one.agent_name for one in workflow.agents if mentions(hint, one.agent_name)]
-            yield it.name, (*named, first)[0]
+def _planned(values: Values, planned: PlannedVariable) -> Variable | None:
+    """Return a variable of the plan that is not set value by value; None if nothing says how."""
+    kind, name, type_ = values.kind(planned.name), planned.name, planned.value_type or _OBJECT
+    source: Source | None = None
+    match kind:
+        case "data_entity":
+            source = _entity(planned)
+        case "data_reference":
+            source = _documents(planned)
+            type_ = parse_type("list[any]") if planned.shared else type_
+        case "external":
+            source = _service(values, planned)
+            type_ = optional(type_) if values.is_called(name) else type_
+        case "file":
+            path = planned.url or f"data/{name}.json"
+            form = _FORMATS.get(path.rpartition(".")[2], "text")
+            default: JsonValue = "" if form == "text" else {}
+            given: JsonMap = {"path": path, "format": form, "default": default}
+            source = sources.FileSource.model_validate(given)
+            type_ = _TEXT if form == "text" else type_
+        case "config":
+            source = sources.EnvironmentSource(env_var=name.upper())
+            type_ = planned.value_type or OptionalOf(_TEXT)
+        case "computed":
+            source, type_ = _computed(values, planned), Scalar("bool")
+        case _:
+            pass
+    in_parallel = any(turn.is_member for turn in values.wiring.turns)
+    return source and Variable(
+        type=type_,
+        description=line(planned.purpose) or title(name),
+        source=source,
+        secret=kind == "config" and names_a_key(name),
+        routing=True if name in values.inserted and kind != "config" else None,
+        merge="merge" if in_parallel and kind == "data_entity" else None,
+    )
+
+
+def _entity(planned: PlannedVariable) -> sources.EntitySource:
+    fields = {
+        each.name: ModelField(
+            type=optional(each.value_type), description=line(each.description or "")
+        )
+        for each in planned.fields
+    }
+    collection = planned.collection or pascal_case(planned.name, "Documents")
+    return sources.EntitySource(
+        collection=collection, search_by=_key(planned), schema=fields, default={}
+    )
+
+
+def _documents(planned: PlannedVariable) -> sources.DatabaseSource:
+    names: list[JsonValue] = [field.name for field in planned.fields]
+    is_one = len(names) == 1 and planned.value_type not in (None, _OBJECT)
+    given: JsonMap = {"collection": planned.collection or pascal_case(planned.name, "Documents")}
+    given |= {"field": names[0]} if is_one else {"fields": names}
+    if planned.shared:
+        by: JsonMap = {planned.key: f"{{{planned.key}}}"} if planned.key else {}
+        given |= {"query_template": by, "find": "many", "default": []}
+    else:
+        # A number that is not found has no honest default: the turn fails.
+        nothing = "" if planned.value_type == _TEXT else None
+        given |= {"search_by": _key(planned), "default": nothing if is_one else {}}
+    if planned.key and planned.key not in BUILT_IN_VARIABLES:
+        given["refresh_strategy"] = "on_demand"
+    return sources.DatabaseSource.model_validate(given)
+
+
+def _key(planned: PlannedVariable) -> str:
+    """Return what a document is found by: the plan says, or it is one for each run."""
+    return planned.key or ("app_id" if planned.shared else "chat_id")
+
+
+def _service(values: Values, planned: PlannedVariable) -> sources.ExternalSource:
+    """Return a service that is read with GET, or called by a tool."""
+    url = planned.url or f"{{{planned.name}_url}}"
+    method, _, address = url.partition(" ") if url.startswith(CALLS) else ("GET", "", url)
+    given: JsonMap = {
+        "service": planned.name,
+        "operation": method.lower(),
+        "url": address.removeprefix("GET ").strip(),
+    }
+    if method == "GET":
+        given["refresh_strategy"] = "on_demand"
+        given["default"] = {} if planned.value_type in (None, _OBJECT) else None
+        return sources.ExternalSource.model_validate(given)
+    body: JsonMap = {field.name: f"{{{field.name}}}" for field in planned.fields}
+    # If no one is there to approve a call, the approval of the plan counts.
+    approval = "write" if values.workflow.is_attended else "never"
+    more: JsonMap = {"method": method, "body": body or None, "approval": approval}
+    return sources.ExternalSource.model_validate(given | more)
+
+
+def _computed(values: Values, planned: PlannedVariable) -> sources.ComputedSource | None:
+    """Return a value that a condition of the plan says."""
+    for text in (planned.trigger_hint or "", planned.purpose):
+        try:
+            names = names_in(parse_condition(text))
+        except ExpressionError:
+            continue
+        if names and all(name in values.own or name in values.planned for name in names):
+            return sources.ComputedSource(computation=text, inputs=names)
+    return None
+
+
+def _addresses(found: Mapping[str, Variable]) -> Iterator[tuple[str, Variable]]:
+    """Yield the settings that stand in addresses and are no variables of the plan."""
+    for variable in found.values():
+        url = variable.source.url if isinstance(variable.source, sources.ExternalSource) else ""
+        for each in references(url):
+            if each.name not in found and each.name not in BUILT_IN_VARIABLES:
+                told = f"A part of the address of {variable.description}"
+                source = sources.EnvironmentSource(env_var=each.name.upper())
+                yield (
+                    each.name,
+                    Variable(type=OptionalOf(_TEXT), description=line(told), source=source),
+                )
+
+
+def exposure(values: Values, found: Mapping[str, Variable]) -> dict[str, tuple[str, ...]]:
+    """Return which variables each agent sees: those it reads, and those that no agent names.
+
+    An agent that reads nothing in particular sees the records.
+    """
+    named = {
+        values.kept_in.get(name, name) for each in values.workflow.agents for name in each.reads
+    }
+    for each in values.workflow.agents:
+        written = (values.kept_in.get(name, name) for name in each.writes)
+        named.update(name for name in written if values.kind(name) != "state")
+    free = {name for name in values.planned if name not in named}
+    brought = {field.name for field in start_fields(values.workflow.strategy)}
+    shown: dict[str, tuple[str, ...]] = {}
+    for turn in values.wiring.turns:
+        wanted = {values.kept_in.get(name, name) for name in turn.agent.reads or values.kept_in}
+        if turn.asks:
+            wanted |= {values.kept_in.get(name, name) for name in turn.agent.writes}
+        # What the start brings need not be in a record yet.
+        wanted |= brought.intersection(turn.agent.reads)
+        wanted = (wanted | free) - {turn.variable}
+        names = tuple(name for name in found if name in wanted and not found[name].secret)
+        if names:
+            shown[turn.name] = names
+    return shown

@@ -1,267 +1,368 @@
-"""Wiring: how modules follow each other, who decides, and where a person is waited for."""
+"""Wiring: what the turn of each agent can come to, and which agent follows."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
-from weft.generator.compile.patterns import Stage, fragment, pipeline
-from weft.generator.compile.services import service_notes
-from weft.generator.compile.starts import start_notes
-from weft.generator.compile.texts import line, mentions
-from weft.generator.compile.wires import (
-    APPROVE,
-    ASK_USER,
-    REJECT,
-    ROUNDS,
-    Approval,
-    Decision,
-    Fragment,
-    Option,
-    Rounds,
-    Test,
-    Way,
-    Wiring,
-)
+from weft.errors import ExpressionError
 from weft.generator.names import pascal_case, snake_case, unique
-from weft.generator.workflow_plan import PlannedModule, WorkflowPlan
-from weft.ids import TERMINATE, USER
-from weft.spec.plan import PlannedVariable
+from weft.generator.plans.data_rules import known_values
+from weft.generator.plans.workflow_plan import PlannedModule, WorkflowPlan
+from weft.ids import SNAKE_NAME, TERMINATE, USER
+from weft.spec.condition_parser import parse_condition
+from weft.spec.conditions import And, Compare, Condition, Name, Not, Or, Value, print_condition
+from weft.spec.conditions import names as names_in
+from weft.spec.form import ASK_USER, DONE, END
+from weft.spec.orchestrator import ParallelGroup
+from weft.spec.plan import PlannedAgent, PlannedComponent, PlannedTool
 
-#: Beyond so many states a checker does not explore a workflow any more: agents then share the
-#: variables that control the run, which are set anew whenever an agent begins.
-_MOST_COMBINATIONS: Final = 1_000_000
+#: In defaults: what follows the module.
+_EXIT: Final = ""
+#: By agent: what it can come to, and what follows; "" is whatever it comes to.
+_Ways = dict[str, list[tuple[str, str]]]
+_Table: TypeAlias = Mapping[str, Sequence[tuple[str, str]]]
+_CHAIN: Final[_Table] = {"others": [("", "next")]}
+_HUB: Final[_Table] = {"first": [("", "each"), ("done", "exit")], "others": [("", "first")]}
+#: The ways of modules whose plan names none, by the place of the agent. `next` is the exit for the
+#: last agent, `each` all others by their names, `worker` the next one between first and last.
+_DEFAULTS: Final[Mapping[str, _Table]] = {
+    "ContextAwareRouting": {"first": [("", "each")], "others": [("", "exit")]},
+    "Escalation": {
+        "last": [("", "exit")],
+        "others": [("solved", "exit"), ("escalate", "next")],
+    },
+    "FeedbackLoop": {**_CHAIN, "last": [("accepted", "exit"), ("revise", "first")]},
+    "Hierarchical": _HUB,
+    "Organic": {"others": [("", "each"), ("done", "exit")]},
+    "Star": _HUB,
+    "TriageWithTasks": {**_CHAIN, "middle": [("more", "worker"), ("finished", "last")]},
+}
+#: In a module of this pattern, all agents but the last work in parallel.
+_REDUNDANT: Final = "Redundant"
+_LEAST_GROUP: Final = 3
 
 
-def is_attended(workflow: WorkflowPlan) -> bool:
-    """Tell whether words of a user are ever waited for."""
-    return workflow.strategy.trigger == "chat" and workflow.strategy.human_in_loop
+def _defaults(pattern: str, names: Sequence[str]) -> _Ways:
+    """Return the ways of the agents of a module by its pattern; one agent leads to the exit."""
+    table = _DEFAULTS.get(pattern, _CHAIN) if len(names) > 1 else _CHAIN
+    found, workers = _Ways(), names[1:-1]
+    for place, name in enumerate(names):
+        role = "first" if place == 0 else "last" if name == names[-1] else "middle"
+        targets = {"exit": _EXIT, "first": names[0], "last": names[-1]}
+        targets["next"] = names[place + 1] if name != names[-1] else _EXIT
+        targets["worker"] = workers[place % len(workers)] if workers else names[-1]
+        others = [(snake_case(other, "agent"), other) for other in names if other != name]
+        found[name] = [
+            way
+            for when, to in table.get(role, table["others"])
+            for way in (others if to == "each" else [(when, targets[to])])
+        ]
+    return found
+
+
+#: What a person decides if the plan does not say.
+APPROVED: Final = "approved"
+REJECTED: Final = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What follows the turn of an agent; the condition is None if it always follows."""
+
+    when: str
+    target: str
+    condition: str | None
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The turn of one agent: who decides what it comes to, and what follows."""
+
+    agent: PlannedAgent
+    module: PlannedModule
+    #: What it can come to, without asking the user back.
+    outcomes: tuple[str, ...]
+    ways: tuple[Way, ...]
+    #: The state variable that holds the outcome; none if nothing depends on it.
+    variable: str | None
+    #: Whether it may ask the user back, and wait for the answer.
+    asks: bool
+    #: The tool that is called with every structured reply; whether a person decides by it.
+    tool: str
+    is_person: bool
+    #: The other tools that ask somebody.
+    questions: tuple[PlannedTool, ...]
+    components: tuple[PlannedComponent, ...]
+    #: Whether it works in parallel with others.
+    is_member: bool
+
+    @property
+    def name(self) -> str:
+        """The name of the agent."""
+        return self.agent.agent_name
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """All values of its outcome."""
+        return (*self.outcomes, *((ASK_USER,) if self.asks else ()))
+
+    @property
+    def asking(self) -> tuple[PlannedTool, ...]:
+        """All tools that ask somebody."""
+        return tuple(each for each in self.agent.agent_tools if each.interaction_mode != "none")
+
+    def component(self, tool: str) -> PlannedComponent | None:
+        """Return what a tool shows, if the plan says."""
+        return next((each for each in self.components if each.tool == tool), None)
+
+    def asked_by(self, tool: str) -> str | None:
+        """Return who answers a tool; None: the user of the run."""
+        shown = self.component(tool)
+        decides = self.is_person and tool == self.tool
+        return (shown.approver if shown else None) or (self.agent.approver if decides else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """The turns of all agents, and where a run begins: at an agent or a group."""
+
+    entry: str
+    turns: tuple[Turn, ...]
+    groups: tuple[ParallelGroup, ...]
+    #: The agent that takes over when a watched word is said.
+    watch: str | None
+    notes: tuple[str, ...]
+
+    @property
+    def interrupted(self) -> list[str]:
+        """The agents before whose turns a watched word may be said: they wait for the user."""
+        return [
+            turn.name
+            for turn in self.turns
+            if self.watch not in (None, turn.name)
+            and not turn.is_member
+            and (turn.name == self.entry or any(way.target == USER for way in turn.ways))
+        ]
+
+
+def condition_names(wiring: Wiring) -> set[str]:
+    """Return the variables that conditions test."""
+    conditions = (way.condition for turn in wiring.turns for way in turn.ways)
+    return {name for text in conditions if text for name in names_in(parse_condition(text))}
 
 
 def wire(workflow: WorkflowPlan) -> Wiring:
-    """Wire the modules of a workflow one after the other; after the last one the run ends."""
-    notes: list[str] = []
-    parts = tuple(_fragments(workflow, notes))
-    names = _Names(workflow, shared=_combinations(workflow, parts) > _MOST_COMBINATIONS)
-    decisions = dict(_decisions(workflow, parts, names))
-    members = {it for part in parts if part.group for it in part.group.members}
-    alone = [it for it in workflow.agents if it.agent_name not in members]
-    approving = {
-        it.agent_name: [one.name for one in it.agent_tools if one.interaction_mode != "none"]
-        for it in alone
-        if it.human_interaction == "approval"
-    }
-    talking = [
-        it.agent_name for it in alone if it.human_interaction == "context" and is_attended(workflow)
-    ]
-    wiring = Wiring(
-        entry=parts[0].entry,
-        ways=(),
-        decisions=decisions,
-        ready={it: names.of(it, "ready") for it in talking if it not in decisions},
-        approvals={
-            name: Approval(
-                names.deciding((name, *tools), name, "approval"),
-                names.of(name, "approval comment"),
-                back := _back(parts, name),
-                names.of(name, "approval round") if back else None,
-                by_reply=name in decisions or not is_attended(workflow),
-            )
-            for name, tools in approving.items()
-        },
-        rounds=tuple(_rounds(parts, names)),
-        groups=tuple(part.group for part in parts if part.group),
-        planned=names.planned,
-        notes=(*notes, *start_notes(workflow), *service_notes(workflow)),
-    )
-    return replace(wiring, ways=tuple(_all_ways(workflow, parts, wiring)))
+    """Return how the agents of a workflow follow each other."""
+    return _Wire(workflow).wiring()
 
 
-def _all_ways(workflow: WorkflowPlan, parts: Sequence[Fragment], wiring: Wiring) -> Iterator[Way]:
-    attended = is_attended(workflow)
-    for module, part in zip(workflow.modules, parts, strict=True):
-        for agent in (it.agent_name for it in module.agents):
-            if agent in wiring.members:
-                continue
-            for way in _ways(agent, part, wiring, attended=attended):
-                ends = way.target == TERMINATE and not way.reason
-                yield replace(way, reason=f"{line(module.purpose)}: done.") if ends else way
+class _Wire:
+    """Works the turns out, module by module."""
 
+    def __init__(self, workflow: WorkflowPlan) -> None:
+        self.workflow = workflow
+        self.known = known_values(workflow.strategy, workflow.blueprint)
+        self.groups: dict[str, ParallelGroup] = {}
+        self.notes: list[str] = []
+        self.taken = {agent.agent_name for agent in workflow.agents}
+        self.entries = {module.index: self._entry(module) for module in workflow.modules}
 
-def _fragments(workflow: WorkflowPlan, notes: list[str]) -> Iterator[Fragment]:
-    """Yield the modules, each with the entry of the next one as its exit."""
-    taken = [it.agent_name for it in workflow.agents]
-    stages: list[tuple[PlannedModule, str]] = []
-    for module in workflow.modules:
-        group = unique(pascal_case(f"{module.purpose} team", "Team"), taken)
-        taken.append(group)
-        stages.append((module, group))
-    made: list[Fragment] = []
-    following = TERMINATE
-    for module, group in reversed(stages):
-        stage = Stage(module.agents, following, group)
-        part = fragment(module.pattern.id, stage)
-        if part is None:
-            notes.append(
-                f"{module.name} has {len(module.agents)} agents, which do not make a "
-                f"{module.pattern.title}: they work one after the other"
-            )
-            part = pipeline(stage)
-        made.append(_judged_by_person(part, module, following))
-        following = part.entry
-    notes.reverse()
-    return reversed(made)
+    def wiring(self) -> Wiring:
+        modules, ways = self.workflow.modules, _Ways()
+        for before, module, after in zip(
+            (None, *modules), modules, (*modules[1:], None), strict=False
+        ):
+            following = self.entries[after.index] if after else TERMINATE
+            back = before.agents[-1].agent_name if before else TERMINATE
+            ways |= self._module(module, following, back)
+        groups = tuple(self._followed(group, ways) for group in self.groups.values())
+        members = {name for group in groups for name in group.members}
+        watch = self.workflow.strategy.watch
+        return Wiring(
+            entry=self.entries[modules[0].index],
+            turns=tuple(
+                self._turn(agent, module, ways[agent.agent_name], members)
+                for module in modules
+                for agent in module.agents
+            ),
+            groups=groups,
+            watch=self._target(watch.to) if watch else None,
+            notes=tuple(self.notes),
+        )
 
+    def _entry(self, module: PlannedModule) -> str:
+        """Return the agent with which a module begins, or the group that it begins with."""
+        names = [agent.agent_name for agent in module.agents]
+        if module.pattern.name != _REDUNDANT or len(names) < _LEAST_GROUP:
+            return names[0]
+        return self._group(f"{pascal_case(module.purpose, 'Module')}Group", names[:-1], names[-1])
 
-def _judged_by_person(part: Fragment, module: PlannedModule, following: str) -> Fragment:
-    """Return a loop in which a person says what is good enough, if one is asked there."""
-    judge = module.agents[-1]
-    if part.counted is None or judge.human_interaction != "approval":
-        return part
-    onward = {**part.onward, judge.agent_name: following}
-    return replace(part, onward=onward, options={}, counted=None)
-
-
-def _combinations(workflow: WorkflowPlan, parts: Sequence[Fragment]) -> int:
-    """Return in how many states a run could be if every agent had variables of its own."""
-    number = len(workflow.agents)
-    for part in parts:
-        values = {it.value for options in part.options.values() for it in options}
-        number *= (len(values) + 2) * (2 if part.counted else 1)
-    for agent in workflow.agents:
-        number *= {"approval": 9, "context": 2}.get(agent.human_interaction, 1)
-    return number
-
-
-class _Names:
-    """Names for the variables that control a run, beside those of the plan."""
-
-    def __init__(self, workflow: WorkflowPlan, *, shared: bool) -> None:
-        self._variables = workflow.blueprint.global_context_variables
-        self._taken = {it.name for it in self._variables}
-        self.shared = shared
-        self._common: dict[str, str] = {}
-        self.planned: dict[str, str] = {}
-
-    def of(self, owner: str, kind: str) -> str:
-        """Return a name for what an agent or a module has: its own, or one that all share."""
-        if not self.shared:
-            return self.new(f"{owner} {kind}")
-        if kind not in self._common:
-            self._common[kind] = self.new(f"any {kind}")
-        return self._common[kind]
-
-    def new(self, phrase: str) -> str:
-        """Return a name that no variable has."""
-        name = unique(snake_case(phrase, "value"), self._taken)
-        self._taken.add(name)
+    def _group(self, name: str, members: Sequence[str], following: str | None) -> str:
+        name = unique(name, self.taken)
+        self.taken.add(name)
+        self.groups[name] = ParallelGroup(
+            name=name, members=tuple(members), on_failure="continue", next=following
+        )
         return name
 
-    def deciding(self, by: Sequence[str], owner: str, kind: str) -> str:
-        """Return the state of the plan that speaks of an agent or a tool, or a new name."""
-        for it in self._variables:
-            if it.name not in self.planned and _is_decided_by(it, by):
-                self.planned[it.name] = it.purpose
-                return it.name
-        return self.of(owner, kind)
+    def _followed(self, group: ParallelGroup, ways: _Ways) -> ParallelGroup:
+        """Return a group with what follows all its members."""
+        if group.next:
+            return group
+        following = [*dict.fromkeys(to for name in group.members for _, to in ways[name])]
+        if len(following) > 1:
+            self.notes.append(f"after {', '.join(group.members)} always {following[0]} follows")
+        return group.model_copy(update={"next": following[0]})
+
+    def _target(self, name: str) -> str:
+        """Return the agent, group or end that a way of the plan leads to."""
+        for module in self.workflow.modules:
+            if name in (module.name, module.purpose):
+                return self.entries[module.index]
+        return TERMINATE if name == END else name
+
+    def _module(self, module: PlannedModule, following: str, back: str) -> _Ways:
+        """Return the ways of the agents of a module: those of the plan before the defaults."""
+        names = [agent.agent_name for agent in module.agents]
+        defaults = _defaults(module.pattern.name, names)
+        leads: dict[str, list[str]] = {}
+        for way in module.leads_to:
+            leads.setdefault(way.when, []).append(self._target(way.to))
+        own = {outcome for agent in module.agents for outcome in agent.outcomes}
+        # What no agent of the module names belongs to the one with which the module ends.
+        owner = [name for name in names if _EXIT in dict(defaults[name]).values()] or names
+        found = _Ways()
+        for agent, before in zip(module.agents, (back, *names), strict=False):
+            name = agent.agent_name
+            mine = {
+                when: to[0]
+                if len(to) == 1
+                else self._group(f"{name}{pascal_case(when, 'Next')}Group", to, None)
+                for when, to in leads.items()
+                if when in agent.outcomes or (name == owner[-1] and when not in own)
+            }
+            ways = _agent_ways(agent, mine, defaults[name], before)
+            found[name] = [(when, following if to == _EXIT else to) for when, to in ways]
+        return found
+
+    def _turn(
+        self,
+        agent: PlannedAgent,
+        module: PlannedModule,
+        ways: Sequence[tuple[str, str]],
+        members: Collection[str],
+    ) -> Turn:
+        name, is_member = agent.agent_name, agent.agent_name in members
+        asking = [tool for tool in agent.agent_tools if tool.interaction_mode != "none"]
+        decides = is_person(agent) and bool(asking) and not is_member
+        talks = agent.human_interaction in ("context", "feedback") and self.workflow.is_attended
+        asks = talks and not decides and not is_member
+        if asks and [when for when, _ in ways] == [""]:
+            ways = [(DONE, ways[0][1])]
+        outcomes = {when: self._outcome(when) for when, _ in ways if when and not is_member}
+        named = tuple(outcome for outcome in outcomes.values() if outcome)
+        if asks and not named:
+            named = (DONE,)
+        variable = self._variable(agent, named) if named else None
+        return Turn(
+            agent=agent,
+            module=module,
+            outcomes=named,
+            ways=() if is_member else tuple(_rules(ways, outcomes, variable, waits=asks)),
+            variable=variable,
+            asks=asks,
+            tool=asking[0].name if decides else self._recorder(name),
+            is_person=decides,
+            questions=tuple(asking[1:] if decides else asking),
+            components=tuple(
+                each for each in self.workflow.blueprint.ui_components if each.agent == name
+            ),
+            is_member=is_member,
+        )
+
+    def _recorder(self, name: str) -> str:
+        """Return a name for the tool that records what an agent decides."""
+        planned = {tool.name for each in self.workflow.agents for tool in each.agent_tools}
+        return unique(f"record_{snake_case(name, 'agent')}", planned)
+
+    def _outcome(self, when: str) -> str:
+        """Return the outcome that a way names; "" for a condition."""
+        if SNAKE_NAME.match(when):
+            return when
+        try:
+            names = names_in(parse_condition(when))
+        except ExpressionError:
+            names = ()
+        known = {*self.known, *(name for each in self.workflow.agents for name in each.outcomes)}
+        return "" if names and known.issuperset(names) else snake_case(when, "outcome")
+
+    def _variable(self, agent: PlannedAgent, outcomes: Sequence[str]) -> str:
+        """Return the state of the plan in which an outcome is kept, or a new one."""
+        for planned in self.workflow.blueprint.global_context_variables:
+            if planned.name in agent.writes and set(outcomes) <= set(planned.outcomes):
+                return planned.name
+        return unique(f"{snake_case(agent.agent_name, 'agent')}_outcome", self.known)
 
 
-def _is_decided_by(variable: PlannedVariable, by: Sequence[str]) -> bool:
-    said = f"{variable.trigger_hint or ''}\n{variable.purpose}"
-    is_state = variable.type in ("state", "derived")
-    return is_state and any(mentions(said, it) for it in by)
+def is_person(agent: PlannedAgent) -> bool:
+    """Return whether a person decides what an agent comes to."""
+    return agent.human_interaction == "approval" or agent.approver is not None
 
 
-def _decisions(
-    workflow: WorkflowPlan, parts: Sequence[Fragment], names: _Names
-) -> Iterator[tuple[str, Decision]]:
-    people = {it.agent_name: it.human_interaction for it in workflow.agents}
-    for number, part in enumerate(parts, 1):
-        if not part.options:
-            continue
-        kind = "decision" if names.shared else part.field
-        variable = names.deciding(tuple(part.options), f"module {number}", kind)
-        tasks = names.new(f"module {number} tasks") if part.tasks else None
-        for agent, options in part.options.items():
-            asks = people[agent] == "context" and is_attended(workflow)
-            question = (Option(ASK_USER, USER, "the user must be asked first"),) if asks else ()
-            yield agent, Decision(agent, variable, part.field, (*options, *question), tasks)
+def _agent_ways(
+    agent: PlannedAgent, mine: Mapping[str, str], default: list[tuple[str, str]], back: str
+) -> list[tuple[str, str]]:
+    """Return the ways of the plan, and for the outcomes without one those of the pattern."""
+    by_name, outcomes = dict(default), list(agent.outcomes)
+    if not outcomes and not mine:
+        if not is_person(agent):
+            return default
+        if len(default) == 1:
+            by_name = {APPROVED: default[0][1], REJECTED: back}
+        outcomes = list(by_name)
+    onward = by_name.get("") or next((to for _, to in default if to == _EXIT), default[-1][1])
+    rest = [(name, by_name.get(name, onward)) for name in outcomes if name not in mine]
+    # The plan says where the module ends; inside of it, the pattern still counts.
+    inside = [] if outcomes else [way for way in default if way[0] and way[1] != _EXIT]
+    return [*mine.items(), *rest, *inside]
 
 
-def _rounds(parts: Sequence[Fragment], names: _Names) -> Iterator[Rounds]:
-    for part in parts:
-        if part.counted:
-            yield Rounds(names.of(part.counted, "rounds over"), part.counted, len(ROUNDS))
+def _rules(
+    ways: Sequence[tuple[str, str]],
+    outcomes: Mapping[str, str],
+    variable: str | None,
+    *,
+    waits: bool,
+) -> Iterator[Way]:
+    if waits and "" in outcomes.values():
+        # A value that is known already must not count before the agent has asked.
+        yield Way(ASK_USER, USER, print_condition(_is(variable or "", ASK_USER)))
+    for when, target in ways:
+        condition = None
+        if when:
+            tested: Condition = Name(outcomes[when]) if outcomes[when] else parse_condition(when)
+            condition = print_condition(_tested(tested, set(outcomes.values()), variable))
+        yield Way(outcomes.get(when) or when, target, condition)
+    if all(when for when, _ in ways):
+        # Without a decision an agent that talks waits for the user; otherwise the run ends.
+        waits = waits or USER in dict(ways).values()
+        yield Way("", USER if waits else TERMINATE, None)
 
 
-def _back(parts: Sequence[Fragment], agent: str) -> str | None:
-    """Return to whom work of an agent goes back that a person rejects."""
-    within = [part.back[agent] for part in parts if agent in part.back]
-    return within[0] if within else _before(parts, agent)
+def _tested(condition: Condition, outcomes: set[str], variable: str | None) -> Condition:
+    """Return a condition in which the name of an outcome tests for it."""
+    match condition:
+        case Name(name) if name in outcomes and variable:
+            return _is(variable, name)
+        case And(operands):
+            return And(tuple(_tested(each, outcomes, variable) for each in operands))
+        case Or(operands):
+            return Or(tuple(_tested(each, outcomes, variable) for each in operands))
+        case Not(operand):
+            return Not(_tested(operand, outcomes, variable))
+        case _:
+            return condition
 
 
-def _before(parts: Sequence[Fragment], agent: str) -> str | None:
-    """Return who leads to the module that an agent begins, if it is not the first."""
-    entries = [it.entry for it in parts]
-    if agent not in entries[1:]:
-        return None
-    earlier = parts[entries.index(agent) - 1]
-    onward = [it for it, target in earlier.onward.items() if target == agent]
-    deciding = [
-        it
-        for it, options in earlier.options.items()
-        if any(option.target == agent for option in options)
-    ]
-    return (*onward, *deciding)[-1]
-
-
-def _ways(agent: str, part: Fragment, wiring: Wiring, *, attended: bool) -> Iterator[Way]:
-    """Yield who may be next after an agent, in the order in which it is asked."""
-    approval, ready = wiring.approvals.get(agent), wiring.ready.get(agent)
-    gate: tuple[Test, ...] = ()
-    otherwise = Way(agent, USER if attended else agent)
-    if approval:
-        gate = (Test(approval.variable, (APPROVE,)),)
-        rejected = Test(approval.variable, (REJECT,))
-        # Where nothing precedes an agent, the first refusal is the last.
-        last = (Test(approval.rounds, ROUNDS[-1:]),) if approval.rounds else ()
-        ending = Way(agent, TERMINATE, (rejected, *last), f"What {agent} did was not approved.")
-        refused = [ending, Way(agent, approval.back, (rejected,))] if approval.back else [ending]
-        if approval.by_reply:
-            # There is always an answer, so what is not approved is rejected.
-            otherwise = replace(refused.pop(), tests=())
-        yield from refused
-    elif ready:
-        gate = (Test(ready),)
-    yield from _onward(agent, part, wiring, gate)
-    if gate:
-        yield otherwise
-
-
-def _onward(agent: str, part: Fragment, wiring: Wiring, gate: tuple[Test, ...]) -> Iterator[Way]:
-    """Yield the ways on from an agent; a gate must be open for all of them."""
-    decision = wiring.decisions.get(agent)
-    if decision is None:
-        yield Way(agent, part.onward[agent], gate)
-        return
-    ways = [
-        Way(agent, target, (Test(decision.variable, values), *gate))
-        for target, values in _by_target(decision.options)
-    ]
-    if part.counted == agent:
-        over = tuple(Test(it.variable) for it in wiring.rounds if it.agent == agent)
-        ways.insert(1, Way(agent, ways[0].target, over))
-    yield from ways if gate else _with_fallback(ways)
-
-
-def _with_fallback(ways: Sequence[Way]) -> Iterator[Way]:
-    """Yield ways of which the last that leads to an agent or the end needs no test."""
-    last = [it for it in ways if it.target != USER][-1]
-    yield from (it for it in ways if it is not last)
-    yield replace(last, tests=())
-
-
-def _by_target(options: Sequence[Option]) -> list[tuple[str, tuple[str, ...]]]:
-    values: dict[str, tuple[str, ...]] = {}
-    for it in options:
-        values[it.target] = (*values.get(it.target, ()), it.value)
-    return list(values.items())
+def _is(variable: str, value: str) -> Condition:
+    return Compare("==", Name(variable), Value(value))

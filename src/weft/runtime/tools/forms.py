@@ -10,7 +10,7 @@ from weft.engine.flow.plan import APPROVAL as STEP_APPROVAL
 from weft.engine.flow.plan import nodes_of
 from weft.engine.variables.triggers import dig
 from weft.findings import Json
-from weft.ids import nearest
+from weft.ids import CALL_APPROVAL, nearest
 from weft.runtime.variables.json_values import MASK
 from weft.spec.flow import Approval
 from weft.spec.part import JsonMap
@@ -26,7 +26,7 @@ SchemaError: TypeAlias = tuple[tuple[str | int, ...], str]
 Validator: TypeAlias = Callable[[Json], Iterator[SchemaError]]
 
 #: The form with which a person approves a tool call, and the schema of its answer.
-APPROVAL: Final = "approve_tool_call"
+APPROVAL: Final = CALL_APPROVAL
 #: Before the name of a variable whose service is called.
 SERVICE: Final = "external:"
 _APPROVED: Final[JsonMap] = {

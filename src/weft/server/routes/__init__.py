@@ -10,6 +10,7 @@ from weft.server.routes import (
     frame,
     health,
     inspect,
+    offers,
     packages,
     plans,
     runs,
@@ -27,6 +28,6 @@ ALL_ROUTES: Final[tuple[Routes, ...]] = tuple(
     module.routes
     for module in (
         health, session, admin, runs, stream, inspect, frame, boards, agents, workflows, packages,
-        scenarios, starts, documents, plans, setup, webhooks,
+        scenarios, starts, documents, plans, offers, setup, webhooks,
     )
 )  # fmt: skip

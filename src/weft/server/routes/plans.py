@@ -1,12 +1,10 @@
-"""Plans of the Generator: start a design, read its plan, approve or comment on it, download."""
+"""Plans of the Generator: start a design, read its plan, edit, approve or comment on it."""
 
 import asyncio
-import json
-from collections.abc import Mapping
-from typing import Annotated, Any, Final, NamedTuple, TypeAlias, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 from fastapi import Depends, Query
-from fastapi.responses import Response
 from pydantic import Field, JsonValue, StringConstraints
 from typing_extensions import TypedDict
 
@@ -14,32 +12,33 @@ from weft.app.generation import (
     ACCEPTED,
     ADJUST,
     APPROVALS,
+    EDITED,
     GENERATOR,
     Generation,
     PlanPart,
     Round,
     commented_part,
+    plan_text,
     plan_values,
     read_generation,
     read_plan,
+    read_plan_data,
 )
-from weft.app.promotion import bundle_packages
-from weft.engine.rows import OpenRequest
-from weft.errors import ConflictError, NotFoundError, UsageError
+from weft.engine.rows import OpenRequest, RunRow
+from weft.errors import CheckFailed, ConflictError, NotFoundError, UsageError, WeftError
 from weft.findings import Json
-from weft.generator.plan import compare_plans
+from weft.generator.forms.form import example_form, form_plan, read_form
+from weft.generator.forms.skeleton import open_places
+from weft.generator.plans.plan import compare_plans, plan_hash
+from weft.generator.steps import DESIGNER as DESIGNER_MODEL
 from weft.generator.steps import is_generator
-from weft.packages.archive.exporting import make_manifest, pack_files
-from weft.packages.archive.staging import staged_folder
-from weft.packages.reader import read_package
 from weft.server.actions import StartBody, Values, answer_request, start_run
-from weft.server.answers import FindingAnswer, Started, page_of
+from weft.server.answers import Started, page_of
 from weft.server.context import ServerContext
 from weft.server.identity import DEVELOPER, Principal
-from weft.server.parameters import Body, NameFilter, RequestKey, RunPath
-from weft.server.routes.packages import owner_of, zip_answer
+from weft.server.parameters import Body, Cursor, Limit, RequestKey, RunPath
 from weft.server.routing import Caller, Context, Routes
-from weft.wire.findings import finding_data
+from weft.spec.plan import ActionPlan
 
 routes: Final = Routes("plans")
 
@@ -52,29 +51,49 @@ _PARTS: Final[Mapping[PlanPart, str]] = {
 }
 
 RoundNumber = Annotated[int | None, Query(ge=1, le=10_000)]
+PlanHash = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+Text = Annotated[str, StringConstraints(max_length=100_000, pattern=r"\S")]
+
+
+DesignState: TypeAlias = Literal[
+    "working", "questions wait", "plan waits", "package waits", "installed", "refused", "ended"
+]
 
 
 class DesignBody(Body):
-    """What the workflow should do, in words; or an action plan, which may have been edited."""
+    """What the workflow should do: in words, as a form, or as an action plan."""
 
-    brief: Annotated[str, StringConstraints(max_length=100_000, pattern=r"\S")] | None = None
+    brief: Text | None = None
+    #: The workflow step by step, in YAML or JSON; `GET /api/forms/example` has one with comments.
+    form: Text | None = None
     plan: dict[str, JsonValue] | None = None
-    #: The model of every agent, such as `designer` for fixed rules; by default as for all runs.
+    #: The model of every agent, such as `designer` for fixed rules; by default `designer` for a
+    #: form, else as for all runs.
     model: str | None = Field(default=None, min_length=1, max_length=200)
 
 
-class PartBody(Body):
-    """Another part of a plan."""
+class EditBody(Body):
+    """Another part of a plan; or the whole plan as text, in YAML or JSON."""
 
-    part: PlanPart
-    value: dict[str, JsonValue] | list[JsonValue]
-    model: str | None = Field(default=None, min_length=1, max_length=200)
+    part: PlanPart | None = None
+    value: dict[str, JsonValue] | list[JsonValue] | None = None
+    text: Text | None = None
+    #: The hash of the plan that was edited; by default the last one.
+    hash: PlanHash | None = None
 
 
 class ApprovalBody(Body):
     """The hash of the plan that is approved."""
 
-    hash: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+    hash: PlanHash
+    #: Approve a skeleton as it is: a plan that leaves places open.
+    skeleton: bool = False
+
+
+class FormAnswer(TypedDict):
+    """A form with comments."""
+
+    text: str
 
 
 class CommentBody(Body):
@@ -82,6 +101,20 @@ class CommentBody(Body):
 
     text: Annotated[str, StringConstraints(max_length=10_000, pattern=r"\S")]
     part: PlanPart | None = None
+
+
+class DesignAnswer(TypedDict):
+    """A design, and how far it is."""
+
+    run: str
+    user: str
+    started_at: int
+    #: How the run began.
+    preview: str
+    #: The name of the workflow that is designed; empty until there is a plan.
+    workflow: str
+    #: `refused`: somebody declined the package; `ended`: the run ended without a package.
+    state: DesignState
 
 
 class RoundAnswer(TypedDict):
@@ -99,7 +132,11 @@ class PlanAnswer(RoundAnswer):
     #: pending, accepted, or adjustments_requested.
     acceptance: str
     comments: list[dict[str, JsonValue]]
+    #: What the plan leaves open; with anything in it, it is a skeleton.
+    open: list[str]
     plan: dict[str, JsonValue]
+    #: The plan in YAML, to edit it.
+    text: str
     #: The packages that can be downloaded.
     packages: list[str]
 
@@ -120,23 +157,7 @@ class PlanDiffAnswer(TypedDict):
     changes: list[PlanChangeAnswer]
 
 
-class DesignedFileAnswer(TypedDict):
-    """A file of a package that was designed."""
-
-    path: str
-    size: int
-    content: str
-
-
-class DesignedAnswer(TypedDict):
-    """A package that was designed and is not installed: its files and findings."""
-
-    name: str
-    items: list[DesignedFileAnswer]
-    findings: list[FindingAnswer]
-
-
-class _Design(NamedTuple):
+class Design(NamedTuple):
     """A run of the Generator with a plan."""
 
     run: str
@@ -158,14 +179,7 @@ class _Design(NamedTuple):
         return rounds[wanted - 1]
 
 
-class _Package(NamedTuple):
-    """A package that was designed."""
-
-    name: str
-    files: dict[str, bytes]
-
-
-async def _find(run: RunPath, caller: Caller, context: Context) -> _Design:
+async def _find(run: RunPath, caller: Caller, context: Context) -> Design:
     """Return a design that has a plan; raises NotFoundError if there is none."""
     workflow = await context.host.workflow(run, scope=caller.scope)
     generation = None
@@ -175,31 +189,30 @@ async def _find(run: RunPath, caller: Caller, context: Context) -> _Design:
         raise NotFoundError(
             f"run {run} has no plan", hint="a design has one after its questions are answered"
         )
-    return _Design(run, generation)
+    return Design(run, generation)
 
 
-async def _find_package(
-    found: Annotated[_Design, Depends(_find)], package: NameFilter = None
-) -> _Package:
-    """Return a package that was designed; its name is needed if there are several."""
-    run, bundle = found.run, found.generation.bundle
-    packages = bundle_packages(bundle) if bundle else {}
-    if not packages:
-        raise ConflictError(f"run {run} has no package yet", hint="approve its plan first")
-    names = ", ".join(packages)
-    if package is None and len(packages) > 1:
-        raise UsageError(
-            f"run {run} has several packages", hint=f"add ?package= and one of {names}"
-        )
-    name = package or next(iter(packages))
-    if name not in packages:
-        raise NotFoundError(f"run {run} has no package {name}", hint=f"it has {names}")
-    return _Package(name, {path: text.encode() for path, text in packages[name].items()})
+#: The design that a path names.
+FoundDesign: TypeAlias = Annotated[Design, Depends(_find)]
 
 
-#: The design that a path names, and one of its packages.
-FoundDesign: TypeAlias = Annotated[_Design, Depends(_find)]
-FoundPackage: TypeAlias = Annotated[_Package, Depends(_find_package)]
+@routes.add("GET", "/api/forms/example", roles=DEVELOPER, answer=FormAnswer)
+async def show_example_form() -> object:
+    """Return a form with comments, to begin with."""
+    # The first line is for editors of files.
+    return {"text": example_form("ClinicIntake").partition("\n")[2]}
+
+
+@routes.add("GET", "/api/plans", roles=DEVELOPER, answer=page_of(DesignAnswer))
+async def list_designs(
+    caller: Caller, context: Context, cursor: Cursor = None, limit: Limit = 50
+) -> object:
+    """List the designs of the tenant, newest first."""
+    rows = await context.host.runs(
+        scope=caller.scope, workflow=GENERATOR, before=cursor, limit=limit + 1, only_own=True
+    )
+    shown = [await _design_row(context, caller, row) for row in rows[:limit]]
+    return {"items": shown, "next": rows[limit - 1].run if len(rows) > limit else None}
 
 
 @routes.add_start("POST", "/api/plans", roles=DEVELOPER)
@@ -207,11 +220,18 @@ async def design(
     body: DesignBody, caller: Caller, context: Context, key: RequestKey = None
 ) -> Started:
     """Start a design; the run asks its questions as every run does."""
-    if (body.brief is None) == (body.plan is None):
-        raise UsageError("a design begins with a brief or a plan", hint="give one of both")
-    begin = StartBody(workflow=GENERATOR, message=body.brief, model=body.model)
-    if body.plan is not None:
-        begin = _begin_with(body.plan, body.model)
+    given = [name for name in ("brief", "form", "plan") if getattr(body, name) is not None]
+    if len(given) != 1:
+        hint = f"only one of them: leave out {' or '.join(given)}" if given else "give one of them"
+        raise UsageError("a design begins with a brief, a form or a plan", hint=hint)
+    message, values, model = body.brief, None, body.model
+    if body.brief is None:
+        what, plan = await asyncio.to_thread(_given_plan, body)
+        message = f"The {what} is given: {plan.strategy.workflow_name}"
+        values = cast("Values", plan_values(plan))
+    if body.form is not None:  # A form says all; the server's model would answer parts of it again.
+        model = model or DESIGNER_MODEL
+    begin = StartBody(workflow=GENERATOR, message=message, values=values, model=model)
     return await start_run(context, caller, begin, key=key)
 
 
@@ -225,19 +245,28 @@ async def show_plan(found: FoundDesign, round: RoundNumber = None) -> object:  #
         "rounds": len(generation.rounds),
         "acceptance": generation.acceptance,
         "comments": [dict(comment) for comment in generation.comments],
+        "open": list(open_places(shown.plan)),
         "plan": shown.plan.model_dump(mode="json", by_alias=True),
+        "text": plan_text(shown.plan),
         "packages": sorted(generation.bundle.get("packages", {})),
     }
 
 
-@routes.add_start("PUT", "/api/plans/{run}", roles=DEVELOPER)
-async def edit_plan(
-    found: FoundDesign, body: PartBody, caller: Caller, context: Context, key: RequestKey = None
-) -> Started:
-    """Start another design with the last plan of this one, in which a part is replaced."""
-    plan = found.last.plan.model_dump(mode="json", by_alias=True)
-    begin = _begin_with({**plan, _PARTS[body.part]: body.value}, body.model)
-    return await start_run(context, caller, begin, key=key)
+@routes.add("PUT", "/api/plans/{run}", roles=DEVELOPER, answer=RoundAnswer)
+async def edit_plan(found: FoundDesign, body: EditBody, caller: Caller, context: Context) -> object:
+    """Edit the last plan while it waits for a decision; the result is the plan of a new round.
+
+    A plan that is not complete is refused, with findings at the lines of its text.
+    """
+    if body.hash is not None:
+        _require_last(found, body.hash)
+    edited = await asyncio.to_thread(_edited_plan, found.last.plan, body)
+    made = Round(found.last.number + 1, plan_hash(edited), edited)
+    if made.hash == found.last.hash:
+        raise UsageError(f"the plan of run {found.run} is the same", hint="change something in it")
+    record = edited.model_dump(mode="json", by_alias=True)
+    await _decide(context, caller, found, {"plan_acceptance": EDITED, "plan": record})
+    return _round(made)
 
 
 @routes.add("GET", "/api/plans/{run}/rounds", roles=DEVELOPER, answer=page_of(RoundAnswer))
@@ -265,10 +294,12 @@ async def show_diff(
 @routes.add("POST", "/api/plans/{run}/approve", roles=DEVELOPER)
 async def approve(found: FoundDesign, body: ApprovalBody, caller: Caller, context: Context) -> None:
     """Approve the plan with this hash; 409 if it is not the last one any more."""
-    if body.hash != found.last.hash:
-        raise ConflictError(
-            f"the plan of run {found.run} has another hash: {found.last.hash}",
-            hint="read the plan again, and decide again",
+    _require_last(found, body.hash)
+    places = open_places(found.last.plan)
+    if places and not body.skeleton:
+        raise UsageError(
+            f"the plan is a skeleton: {len(places)} places are open",
+            hint="decide them in the plan, or approve it as it is with skeleton: true",
         )
     if found.generation.acceptance != ACCEPTED:
         await _decide(context, caller, found, {"plan_acceptance": ACCEPTED})
@@ -282,52 +313,89 @@ async def comment(found: FoundDesign, body: CommentBody, caller: Caller, context
     await _decide(context, caller, found, answer)
 
 
-@routes.add(
-    "GET",
-    "/api/plans/{run}/bundle.zip",
-    roles=DEVELOPER,
-    answer=bytes,
-    media="application/zip",
-)
-async def download(package: FoundPackage) -> Response:
-    """Download a package that was designed, as `POST /api/packages` accepts it.
-
-    `package` is needed if the design has several.
-    """
-    return zip_answer(package.name, await asyncio.to_thread(_zip, package))
-
-
-@routes.add("GET", "/api/plans/{run}/files", roles=DEVELOPER, answer=DesignedAnswer)
-async def list_files(package: FoundPackage, caller: Caller, context: Context) -> object:
-    """Return the files of a package that was designed, and what the checker says of it.
-
-    `package` is needed if the design has several.
-    """
-    owner = await owner_of(context, caller, shared=False)
-    found = await asyncio.to_thread(context.packages.review_files, owner, *package)
-    return {
-        "name": package.name,
-        "items": [
-            {"path": path, "size": len(content), "content": content.decode()}
-            for path, content in sorted(package.files.items())
-        ],
-        "findings": [finding_data(finding) for finding in found],
-    }
+async def _design_row(context: ServerContext, caller: Principal, row: RunRow) -> DesignAnswer:
+    """Return a design as the list shows it."""
+    generation = None
+    workflow = await context.host.workflow(row.run, scope=caller.scope)
+    if is_generator(workflow.spec):
+        generation = read_generation(await context.host.state(row.run, scope=caller.scope))
+    rounds = () if generation is None else generation.rounds
+    return DesignAnswer(
+        run=row.run,
+        user=row.user,
+        started_at=row.started_at,
+        preview=row.preview,
+        workflow=rounds[-1].plan.strategy.workflow_name if rounds else "",
+        state=await _design_state(context, caller, row, generation),
+    )
 
 
-def _begin_with(plan: Mapping[str, Json], model: str | None) -> StartBody:
-    """Return what starts a design with a plan; raises UsageError for one that is not valid."""
-    found = read_plan("the request", json.dumps(plan))
-    message = f"The plan is given: {found.strategy.workflow_name}"
-    values = cast("Values", plan_values(found))
-    return StartBody(workflow=GENERATOR, message=message, values=values, model=model)
+async def _design_state(
+    context: ServerContext, caller: Principal, row: RunRow, generation: Generation | None
+) -> DesignState:
+    """Return how far a design is."""
+    if row.status == "running":
+        return "working"
+    packages = () if generation is None else tuple(generation.bundle.get("packages", ()))
+    if generation is not None and packages:
+        if generation.promotion == "declined":
+            return "refused"
+        is_installed = generation.promotion == "approved" and await _are_installed(
+            context, caller, packages
+        )
+        return "installed" if is_installed else "package waits"
+    if row.status == "ended":
+        return "ended"
+    return "plan waits" if generation and generation.rounds else "questions wait"
 
 
-def _zip(package: _Package) -> bytes:
-    name, files = package
-    with staged_folder(files, name) as folder:
-        digest = read_package(folder).digest
-    return pack_files(make_manifest(name, digest, files), files)
+async def _are_installed(
+    context: ServerContext, caller: Principal, packages: Iterable[str]
+) -> bool:
+    """Tell whether the tenant has workflows of these names."""
+    try:
+        for name in packages:
+            await context.host.current_workflow(name, app=caller.app)
+    except WeftError:
+        return False
+    return True
+
+
+def _given_plan(body: DesignBody) -> tuple[str, ActionPlan]:
+    """Return what a design begins with instead of a brief, and its plan; raises CheckFailed."""
+    if body.form is not None:
+        form = body.form
+        return "form", _read("form", lambda: form_plan(read_form("form.yaml", form)))
+    return "plan", _read("plan", lambda: read_plan_data(body.plan, name="the request"))
+
+
+def _edited_plan(plan: ActionPlan, body: EditBody) -> ActionPlan:
+    """Return a plan as it was edited; raises CheckFailed if it is not complete."""
+    if body.text is not None and body.part is None and body.value is None:
+        text = body.text
+        return _read("plan", lambda: read_plan("plan.yaml", text))
+    if body.text is not None or body.part is None or body.value is None:
+        raise UsageError("an edit is a part with its value, or a text", hint="give one of both")
+    data = plan.model_dump(mode="json", by_alias=True) | {_PARTS[body.part]: body.value}
+    return _read("plan", lambda: read_plan_data(data))
+
+
+def _read(what: str, read: Callable[[], ActionPlan]) -> ActionPlan:
+    try:
+        return read()
+    except UsageError as error:
+        if not error.findings:
+            raise
+        raise CheckFailed(f"the {what} is not complete", error.findings) from None
+
+
+def _require_last(found: Design, named: str) -> None:
+    """Raise ConflictError if the last plan of a design has another hash."""
+    if named != found.last.hash:
+        raise ConflictError(
+            f"the plan of run {found.run} has another hash: {found.last.hash}",
+            hint="read the plan again, and decide again",
+        )
 
 
 def _round(found: Round) -> RoundAnswer:
@@ -335,7 +403,7 @@ def _round(found: Round) -> RoundAnswer:
 
 
 async def _decide(
-    context: ServerContext, caller: Principal, found: _Design, answer: Mapping[str, Json]
+    context: ServerContext, caller: Principal, found: Design, answer: Mapping[str, Json]
 ) -> None:
     """Answer the question about the last plan; raises ConflictError if it is not open."""
     asked = await context.host.requests(scope=caller.scope, run=found.run)

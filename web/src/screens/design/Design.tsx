@@ -70,6 +70,7 @@ export function Design({ run }: { run: string }) {
           <Chip tone={outcome === "completed" ? "good" : outcome === "failed" ? "bad" : tone[status]}>
             {outcome ?? status}
           </Chip>
+          {plan.data && plan.data.open.length > 0 && <Chip tone="wait">skeleton</Chip>}
           <Link to={`/runs${pathOf(run)}`}>Open the run</Link>
         </>
       }
@@ -128,7 +129,7 @@ export function Design({ run }: { run: string }) {
               <Package
                 run={run}
                 packages={packages}
-                report={asked.findLast(isPromotion)?.payload}
+                phase={phase}
                 promotion={openAt(view, seq).find(isPromotion) ?? null}
                 store={store}
               />

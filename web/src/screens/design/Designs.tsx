@@ -3,10 +3,12 @@ import { useState } from "react";
 import type { FormEvent } from "react";
 
 import { go, Link } from "../../app/url";
-import { Button, Field, Loaded, Page, Problem, Section, StatusChip, Table, Time } from "../../parts";
-import type { ModelsAnswer, RunsAnswer, StartedAnswer } from "../../protocol/api";
+import { Button, Chip, Field, Loaded, Page, Problem, Section, Segmented, Table, Time } from "../../parts";
+import type { Tone } from "../../parts";
+import type { DesignAnswer, DesignBody, DesignsAnswer, FormAnswer, ModelsAnswer, StartedAnswer } from "../../protocol/api";
 import { get, pathOf, post } from "../../transport/http";
 import styles from "./design.module.css";
+import { TextDraft } from "./TextDraft";
 
 const EXAMPLES = [
   [
@@ -30,7 +32,7 @@ const DESIGNER = "designer";
 export function Designs() {
   const runs = useQuery({
     queryKey: ["runs", "designs"],
-    queryFn: () => get<RunsAnswer>("/api/runs?workflow=Generator"),
+    queryFn: () => get<DesignsAnswer>("/api/plans"),
   });
   return (
     <Page title="Design">
@@ -45,12 +47,12 @@ export function Designs() {
               empty="There is no design yet. Describe a workflow above, or begin with an example."
               columns={[
                 {
-                  title: "Brief",
-                  cell: ({ run, name, preview }) => (
-                    <Link to={`/design${pathOf(run)}`}>{name || preview || `Run …${run.slice(-6)}`}</Link>
+                  title: "Workflow",
+                  cell: ({ run, workflow, preview }) => (
+                    <Link to={`/design${pathOf(run)}`}>{workflow || preview || `Run …${run.slice(-6)}`}</Link>
                   ),
                 },
-                { title: "State", cell: (row) => <StatusChip row={row} /> },
+                { title: "State", cell: ({ state }) => <Chip tone={toneOf(state)}>{state}</Chip> },
                 { title: "Begun by", cell: ({ user }) => user },
                 { title: "Begun", cell: ({ started_at }) => <Time at={started_at} /> },
               ]}
@@ -62,8 +64,16 @@ export function Designs() {
   );
 }
 
+function toneOf(state: DesignAnswer["state"]): Tone {
+  if (state === "working") return "live";
+  if (state === "installed") return "good";
+  return state.endsWith("waits") || state.endsWith("wait") ? "wait" : "plain";
+}
+
 function NewDesign() {
+  const [way, setWay] = useState<"words" | "form">("words");
   const [brief, setBrief] = useState("");
+  const [isMissing, setMissing] = useState(false);
   const [chosen, setChosen] = useState<string>();
   const models = useQuery({
     queryKey: ["models"],
@@ -73,20 +83,77 @@ function NewDesign() {
     ({ name, problem }) => problem === null && name !== "sample" && name !== DESIGNER,
   );
   const model = chosen ?? usable.find(({ is_default }) => is_default)?.name ?? DESIGNER;
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () => post<StartedAnswer>("/api/plans", { brief, model }),
-    onSuccess: ({ run }) => go(`/design${pathOf(run)}`),
+  const form = useQuery({
+    queryKey: ["form"],
+    queryFn: () => get<FormAnswer>("/api/forms/example"),
+    enabled: way === "form",
+    staleTime: Infinity,
   });
+  const { mutate, isPending, error } = useMutation({ mutationFn: () => start({ brief }) });
+
+  async function start(begin: DesignBody) {
+    const { run } = await post<StartedAnswer>("/api/plans", { ...begin, model });
+    go(`/design${pathOf(run)}`);
+  }
 
   function begin(event: FormEvent) {
     event.preventDefault();
-    mutate();
+    setMissing(!brief.trim());
+    if (brief.trim()) mutate();
   }
 
+  const designer = (
+    <Field
+      label="Who designs it"
+      hint="Without a language model, a form becomes a whole plan, and words become a skeleton that you complete."
+    >
+      {(id, described) => (
+        <select {...described} id={id} value={model} onChange={(event) => setChosen(event.target.value)}>
+          <option value={DESIGNER}>Fixed rules, without a language model</option>
+          {usable.map(({ name }) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+  const ways = (
+    <div>
+      <Segmented
+        label="How to begin"
+        value={way}
+        options={[
+          { value: "words", label: "Describe it in words" },
+          { value: "form", label: "Fill in the form" },
+        ]}
+        onChange={setWay}
+      />
+    </div>
+  );
+  if (way === "form") {
+    return (
+      <div className={styles.brief}>
+        {ways}
+        {designer}
+        <Loaded query={form} lines={8}>
+          {({ text }) => (
+            <TextDraft
+              path="form.yaml"
+              first={text}
+              action="Begin the design"
+              send={(typed) => start({ form: typed })}
+            />
+          )}
+        </Loaded>
+      </div>
+    );
+  }
   return (
-    <form onSubmit={begin} className={styles.brief}>
+    <form onSubmit={begin} noValidate className={styles.brief}>
+      {ways}
       <Field
         label="What should the workflow do?"
+        error={isMissing && !brief.trim() ? "Describe the workflow, or begin with an example." : undefined}
         hint="Say who starts it, what happens step by step, who decides, and what must never happen."
       >
         {(id, described) => (
@@ -107,16 +174,7 @@ function NewDesign() {
           </Button>
         ))}
       </div>
-      <Field label="Who designs it">
-        {(id, described) => (
-          <select {...described} id={id} value={model} onChange={(event) => setChosen(event.target.value)}>
-            <option value={DESIGNER}>Fixed rules, without a language model</option>
-            {usable.map(({ name }) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        )}
-      </Field>
+      {designer}
       {error && <Problem error={error} />}
       <div>
         <Button type="submit" variant="main" busy={isPending}>

@@ -1,4 +1,4 @@
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { can, useMe } from "../../app/session";
@@ -8,30 +8,36 @@ import { FileText } from "../../packages/FileText";
 import { FileTree } from "../../packages/FileTree";
 import { FindingList, Health } from "../../packages/FindingList";
 import { countOf } from "../../packages/findings";
-import { Structure } from "../../packages/Structure";
-import { Button, Loaded, Problem, Segmented, Splitter } from "../../parts";
-import type { DesignedAnswer, PackageChangeAnswer } from "../../protocol/api";
+import { Button, Chip, Loaded, Problem, Segmented, Splitter } from "../../parts";
+import type { DesignedAnswer, OfferAnswer, PackageChangeAnswer } from "../../protocol/api";
 import type { RunStore } from "../../run/store";
 import type { Request } from "../../run/view";
 import { download, get, pathOf, upload } from "../../transport/http";
 import styles from "./design.module.css";
+import { Offer } from "./Offer";
 
 interface PackageProps {
   run: string;
   packages: readonly string[];
-  /** What was said of them when they were ready. */
-  report: unknown;
+  /** It grows when the run begins to work, waits or ends. */
+  phase: number;
   /** The question what becomes of the packages, while it is open. */
   promotion: Request | null;
   store: RunStore;
 }
 
 /** What a design has made: its files and findings, a preview of its components, and the way to run it. */
-export function Package({ run, packages, report, promotion, store }: PackageProps) {
+export function Package({ run, packages, phase, promotion, store }: PackageProps) {
   const me = useMe();
   const { query } = useRoute();
   const [isInstalling, setInstalling] = useState(false);
   const name = packages.find((each) => each === query.get("package")) ?? packages[0] ?? "";
+  const queries = useQueryClient();
+  const offered = ["plan", run, "offer", phase];
+  const offer = useQuery({
+    queryKey: offered,
+    queryFn: () => get<OfferAnswer>(`/api/plans${pathOf(run)}/offer`),
+  });
   const files = useQuery({
     queryKey: ["plan", run, "files", name],
     queryFn: () => get<DesignedAnswer>(`/api/plans${pathOf(run)}/files?package=${encodeURIComponent(name)}`),
@@ -48,15 +54,20 @@ export function Package({ run, packages, report, promotion, store }: PackageProp
     return done;
   }
 
+  function show(checked: OfferAnswer) {
+    queries.setQueryData(offered, checked);
+    void queries.invalidateQueries({ queryKey: ["plan", run, "files"] });
+  }
+
   if (!files.data) return <Loaded query={files} lines={8}>{() => null}</Loaded>;
+  if (!offer.data) return <Loaded query={offer} lines={8}>{() => null}</Loaded>;
   const { items, findings } = files.data;
   const errors = findings.filter(({ severity }) => severity === "error").length;
   const path = items.find((item) => item.path === query.get("file"))?.path ?? "agents.json";
   const content = items.find((item) => item.path === path)?.content ?? "";
-  const { packages: _, ...said } = Object(report) as Record<string, unknown>;
   return (
     <>
-      <div className={styles.report}>
+      <div className={styles.report} role="region" aria-label="What was made" tabIndex={0}>
         <div className={styles.row}>
           {packages.length > 1 ? (
             <Segmented
@@ -70,6 +81,8 @@ export function Package({ run, packages, report, promotion, store }: PackageProp
           )}
           {countOf(items.length, "file")}
           <Health errors={errors} warnings={findings.length - errors} />
+          {!offer.data.promotable && <Chip tone="bad">not ready</Chip>}
+          {offer.data.skeleton.length > 0 && <Chip tone="wait">skeleton</Chip>}
           <a href={bundle} download className={styles.last}>
             Download
           </a>
@@ -78,14 +91,14 @@ export function Package({ run, packages, report, promotion, store }: PackageProp
               Not now
             </Button>
           )}
-          {can(me, "operator") && (
+          {can(me, "operator") && offer.data.promotable && (
             <Button variant="main" onClick={() => setInstalling(true)}>
-              Run it now
+              Install
             </Button>
           )}
         </div>
         {decline.error && <Problem error={decline.error} />}
-        <Structure value={said} />
+        <Offer run={run} offer={offer.data} name={name} onChecked={show} />
         {findings.length > 0 && (
           <details>
             <summary>{countOf(findings.length, "finding")}</summary>
@@ -117,8 +130,8 @@ export function Package({ run, packages, report, promotion, store }: PackageProp
       />
       {isInstalling && (
         <ChangeDialog
-          title={`Put ${name} into the workspace`}
-          verb="Install and open"
+          title={`Install ${name}`}
+          verb="Install"
           change={install}
           consent={({ lost }) =>
             lost.length ? `Replace ${countOf(lost.length, "file")} that somebody has changed here` : null

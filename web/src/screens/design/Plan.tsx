@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { MessageSquare } from "lucide-react";
+import { MessageSquare, Pencil } from "lucide-react";
 import { useState } from "react";
 
 import { setQuery } from "../../app/url";
@@ -11,11 +11,13 @@ import type { PlanAnswer, PlanDiffAnswer } from "../../protocol/api";
 import { readableName } from "../../requests/Payload";
 import type { Request } from "../../run/view";
 import { Sequence } from "../../sequence/Sequence";
-import { get, pathOf, post } from "../../transport/http";
+import { get, pathOf, post, put } from "../../transport/http";
 import styles from "./design.module.css";
+import { Lines, openText } from "./Offer";
 import { compose, joinComments, markKeys, marksOf } from "./plan";
 import type { Entry } from "./plan";
 import { stepName } from "./Steps";
+import { TextDraft } from "./TextDraft";
 
 interface PlanProps {
   run: string;
@@ -28,9 +30,11 @@ interface PlanProps {
 
 /** A plan for reading: every element can be commented on, and the last round decided on. */
 export function Plan({ run, answer, spec, decision }: PlanProps) {
-  const { round, rounds, hash, plan } = answer;
+  const { round, rounds, hash, plan, open, text: written } = answer;
   const [comments, setComments] = useState<ReadonlyMap<string, string>>(new Map());
   const [asking, setAsking] = useState<"approve" | "change" | null>(null);
+  /** The line of the plan at which it is being edited. */
+  const [editing, setEditing] = useState<number | null>(null);
   const canDecide = decision !== null && round === rounds;
   const diff = useQuery({
     queryKey: ["plan", run, "diff", round],
@@ -77,6 +81,21 @@ export function Plan({ run, answer, spec, decision }: PlanProps) {
     };
   }
 
+  function editOf(name: string) {
+    const line = written.split("\n").findIndex((each) => each.startsWith(`${name}:`)) + 1;
+    return (
+      canDecide &&
+      line > 0 && (
+        <Button
+          variant="bare"
+          icon={<Pencil />}
+          aria-label={`Edit ${readableName(name)}`}
+          onClick={() => setEditing(line)}
+        />
+      )
+    );
+  }
+
   function part(name: string, value: Entry) {
     const { mark, actions, below } = note([name], value);
     const hasName = nameOf(value) !== undefined;
@@ -84,7 +103,12 @@ export function Plan({ run, answer, spec, decision }: PlanProps) {
       <Section
         key={name}
         title={readableName(name) + (mark ? `, ${mark}` : "")}
-        actions={!hasName && actions}
+        actions={
+          <>
+            {!hasName && actions}
+            {editOf(name)}
+          </>
+        }
       >
         {hasName ? (
           <Named entry={value} trail={[name]} />
@@ -101,6 +125,21 @@ export function Plan({ run, answer, spec, decision }: PlanProps) {
   const said = [...comments]
     .filter(([, text]) => text.trim())
     .map(([key, text]) => ({ trail: key.split("\n"), text }));
+  if (editing !== null && canDecide) {
+    return (
+      <div className={styles.plan}>
+        <TextDraft
+          path="plan.yaml"
+          first={written}
+          line={editing}
+          action="Save as the next round"
+          send={(text) => put(`/api/plans${pathOf(run)}`, { text, hash })}
+        >
+          <Button onClick={() => setEditing(null)}>Cancel</Button>
+        </TextDraft>
+      </div>
+    );
+  }
   return (
     <>
       <Notes value={note}>
@@ -119,8 +158,9 @@ export function Plan({ run, answer, spec, decision }: PlanProps) {
             </div>
           )}
           {round > 1 && <Changes answer={answer} diff={diff.data} />}
+          <Lines title="This plan is a skeleton. Open:" lines={open.map(openText)} />
           {part("WorkflowStrategy", strategy)}
-          <Section title="Modules">
+          <Section title="Modules" actions={editOf("ModuleAgents")}>
             {modules.map(({ entry, agents }, index) => (
               <Named key={index} entry={entry} trail={["WorkflowStrategy"]}>
                 <Entries label="Agents" list={agents} trail={["ModuleAgents"]} />
@@ -146,6 +186,7 @@ export function Plan({ run, answer, spec, decision }: PlanProps) {
         </span>
         {canDecide && (
           <>
+            <Button onClick={() => setEditing(1)}>Edit</Button>
             <Button onClick={() => setAsking("change")}>
               Request changes{said.length > 0 && ` (${said.length})`}
             </Button>
@@ -159,9 +200,10 @@ export function Plan({ run, answer, spec, decision }: PlanProps) {
         <ActionDialog
           title="Approve the plan"
           action="Approve"
-          perform={() => post(`/api/plans${pathOf(run)}/approve`, { hash })}
+          perform={() => post(`/api/plans${pathOf(run)}/approve`, { hash, skeleton: open.length > 0 })}
           onClose={() => setAsking(null)}
         >
+          <Lines title="This plan is a skeleton. Open:" lines={open.map(openText)} />
           <WhatFollows spec={spec} asker={decision?.agent ?? ""} hash={hash} />
         </ActionDialog>
       )}
@@ -183,7 +225,7 @@ export function Plan({ run, answer, spec, decision }: PlanProps) {
           ))}
           <Field
             label={said.length ? "Anything else" : "What should be different?"}
-            hint="The designer without a model understands: add specialist NAME, remove NAME, rename NAME to NAME, approval by NAME, no approval, trigger: chat, pattern: NAME."
+            hint="Without a language model, a comment becomes an open place of the plan. Edit the plan instead."
           >
             {(id, described) => (
               <textarea {...described} id={id} name="text" rows={3} required={said.length === 0} />

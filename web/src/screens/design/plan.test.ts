@@ -48,7 +48,7 @@ test("a plan is composed of its modules with their agents, and keeps parts it do
   const file = "../examples/briefs/02-invoice-approval.plan.json";
   const plan = { ...JSON.parse(readFileSync(file, "utf-8")), Scenarios: { says: "pay twice" } };
   const { strategy, modules, diagram, others } = compose(plan);
-  expect(strategy.workflow_name).toBe("Invoice Processing");
+  expect(strategy.workflow_name).toBe("InvoiceApproval");
   expect(modules.length).toBe(plan.WorkflowStrategy.modules.length);
   expect(modules.every(({ agents }) => agents.length > 0)).toBe(true);
   expect(diagram).toMatch(/^sequenceDiagram/);

@@ -1,0 +1,1 @@
+"""The checks of code that a language model wrote. It is read, never executed."""

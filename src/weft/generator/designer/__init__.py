@@ -1,1 +1,0 @@
-"""The designer: fills every part of an action plan by stated rules, without a language model."""

@@ -1,0 +1,1 @@
+"""Forms and skeletons: plans without a language model, and their scenarios."""

@@ -1,0 +1,1 @@
+"""Judging a package: the checks it must pass before it is offered."""

@@ -1,0 +1,1 @@
+"""The action plan: its record, rules, diagram, and its parts by workflow."""
