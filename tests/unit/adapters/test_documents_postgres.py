@@ -132,3 +132,22 @@ def test_a_library_that_is_missing_is_named(monkeypatch):
     ) as caught:
         import weft.adapters.documents.postgres  # noqa: F401
     assert caught.value.hint == 'install it: pip install "weft-agents[postgres]"'
+
+
+async def test_changes_are_read_again_after_a_connection_was_lost(postgres_database, monkeypatch):
+    async with opened(postgres_database) as (store, _):
+        await store.put(SHOP, ORDERS, {"_id": "a"}, {"n": 1})
+        read, failures = store._read, [True, True]
+
+        async def lose(transaction, app):
+            if failures.pop() if failures else False:
+                raise StoreError("the connection was lost", retryable=True)
+            return await read(transaction, app)
+
+        changes = store.watch(SHOP, ORDERS, after="0")
+        failures.pop()
+        monkeypatch.setattr(store, "_read", lose)
+        assert (await anext(changes)).key == "a"
+        failures.extend([True, True])
+        with pytest.raises(StoreError, match="the connection was lost"):
+            await anext(changes)

@@ -31,7 +31,7 @@ from weft.engine.events import (
 )
 from weft.engine.reduce import fold, pending, reduce
 from weft.engine.rows import RequestRow, batch
-from weft.engine.state import Activation, Group
+from weft.engine.state import Activation, Group, OwnValues, State
 from weft.engine.timers import NEVER
 
 MEMBERS = ("A", "B", "C")
@@ -562,3 +562,9 @@ def test_after_a_group_the_user_answers_to_the_group():
     play.say("again")
     assert play.kinds().count("Forked") == 2
     assert list(play.state.active) == [3, 4]
+
+
+def test_values_of_a_member_are_previewed_to_this_member_only():
+    state = State("run", variables={"n": 1}, own={4: OwnValues({"n": 1}, {})})
+    state.preview_values(4, {"n": 2})
+    assert (state.values_of(4), state.values_of(0)) == ({"n": 2}, {"n": 1})

@@ -7,7 +7,7 @@ last 10,000 changes are kept.
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from weft.adapters.documents.index import Place
 from weft.adapters.documents.requests import (
@@ -35,6 +35,9 @@ from weft.errors import StoreError, UsageError
 from weft.findings import Json
 from weft.ports.documents import Change, Collection, Document
 from weft.ports.scope import Scope
+
+#: Seconds after a lost connection, before changes are read again.
+RECONNECT: Final = 0.1
 
 T = TypeVar("T")
 
@@ -146,7 +149,7 @@ class SqlDocuments(ABC):
             await self._watch()
             while True:
                 news.clear()
-                rows = await self._ask(changes_after(place, position), place)
+                rows = await self._changes(place, position)
                 for seq, change in rows:
                     position = seq
                     if change is not None:
@@ -155,6 +158,16 @@ class SqlDocuments(ABC):
                     await news.wait()
         finally:
             self._watching.discard(news)
+
+    async def _changes(self, place: Place, position: int) -> list[tuple[int, Change | None]]:
+        """Return the changes after a position; asks again once if the connection was lost."""
+        try:
+            return await self._ask(changes_after(place, position), place)
+        except StoreError as error:
+            if not error.retryable:
+                raise
+            await asyncio.sleep(RECONNECT)
+            return await self._ask(changes_after(place, position), place)
 
     async def position(self, scope: Scope, collection: Collection) -> str:
         _, place = self._place(scope, collection)
