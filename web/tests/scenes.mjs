@@ -140,7 +140,7 @@ async function makeScenes(world) {
   const made = await design(`${BRIEF} Sundays are off.`);
   await answer(made);
   const { hash } = await world.get(`/api/plans/${made}`, me);
-  await world.post(`/api/plans/${made}/approve`, { hash }, me);
+  await world.post(`/api/plans/${made}/approve`, { hash, skeleton: true }, me);
   await world.settled(made);
   const path = "/api/boards/NewsDesk/artifacts";
   const { run: news } = await world.post(path, { type: "Lead", payload: LEAD }, me);
