@@ -1,5 +1,6 @@
 """The commands of sockets: what a client may send, and what each does."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Annotated, Any, Final, Literal, TypeAlias, cast
@@ -65,9 +66,9 @@ class Pong(Body):
 class Action(Command):
     """A command that is not about its connection."""
 
+    @abstractmethod
     async def perform(self, context: ServerContext, caller: Principal) -> Acknowledged:
         """Do what the command says; return what is acknowledged."""
-        raise NotImplementedError
 
 
 class Message(Action, MessageBody):
